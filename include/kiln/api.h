@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: what every public header of Kiln shares.
+// base: definitions shared by all public headers of Kiln.
 //
-// Conventions, said once:
+// Conventions:
 //
 //   * Every fallible call returns a kiln_status_t that must be used; OK is 0.
 //   * Out-parameters come last and are NULL or zero on failure.

@@ -2,9 +2,9 @@
 //
 // cache: bytes by key, in memory and on disk.
 //
-// What took long to make is made once: by one thread of one process at a time,
-// for this process and for all later ones of this user. The cache knows
-// nothing of what it keeps: a key is bytes, an entry is bytes.
+// Expensive results are made once: by one thread of one process at a time, for
+// this process and for all later ones of this user. The cache does not
+// interpret its contents: a key is bytes, an entry is bytes.
 //
 //   kiln_cache_t* cache = NULL;
 //   kiln_cache_entry_t* entry = NULL;
@@ -12,17 +12,17 @@
 //   if (kiln_status_is_ok(status)) {
 //     kiln_cache_request_t request = kiln_cache_request_default();
 //     request.key = key;
-//     request.make = compile;  // called only if nobody has it
+//     request.make = compile;  // called only on a miss
 //     request.user = &source;
 //     status = kiln_cache_get_or_make(cache, &request, &entry, NULL);
 //   }
 //
-// A cache helps or does nothing; it is never in the way. A folder that cannot
-// be used (absent and not to be made, not this user's own, writable by others,
-// read-only, full, broken) costs one line of level WARNING in the log, and the
-// cache goes on in memory; kiln_cache_disk_problem says why. An entry that is
-// corrupt, cut short or foreign is a miss, counted and logged once. Only a
-// caller's mistake, a lack of memory and a failing `make` are errors.
+// A cache is never the cause of a failure. A folder that cannot be used
+// (missing and impossible to create, not owned by this user, writable by
+// others, read-only, full, broken) costs one line of level WARNING in the log,
+// and the cache continues in memory; kiln_cache_disk_problem says why. An entry
+// that is corrupt, cut short or foreign is a miss, counted and logged once.
+// Only incorrect calls, lack of memory and a failing `make` are errors.
 //
 // After fork, every call in the child on a cache of the parent is
 // INVALID_STATE, and a release does nothing.
@@ -35,7 +35,7 @@
 
 KILN_EXTERN_C_BEGIN
 
-// Limits. A key, metadata or payload over them is LIMIT_EXCEEDED when it is
+// Limits. A key, metadata or payload above them is LIMIT_EXCEEDED when it is
 // stored, and a file that claims more is corrupt.
 #define KILN_CACHE_MAX_KEY_BYTES      (UINT64_C(256) << 20)
 #define KILN_CACHE_MAX_METADATA_BYTES (UINT64_C(256) << 20)
@@ -46,7 +46,7 @@ enum {
   KILN_CACHE_NAME_BYTES = 33,  // of an entry's name, with its NUL
 };
 
-// For `lock_wait_ms`: do not wait for another maker at all.
+// For `lock_wait_ms`: do not wait for another maker.
 #define KILN_CACHE_NO_WAIT UINT32_MAX
 // For a budget or an age: no limit.
 #define KILN_CACHE_UNLIMITED UINT64_MAX
@@ -70,36 +70,37 @@ typedef struct kiln_cache_options_t {
   // else on.
   uint32_t disk;
 
-  // How long a caller waits for another thread or process that makes what it
-  // wants, before it makes it itself; KILN_CACHE_NO_WAIT not at all. A maker
-  // that dies is not waited for. Default: 60000.
+  // How long a caller waits for another thread or process that is making the
+  // entry, before it makes it itself; KILN_CACHE_NO_WAIT: not at all. A dead
+  // maker is not waited for. Default: 60000.
   uint32_t lock_wait_ms;
 
-  // An absolute path; made, with its parents and mode 0700, when the first
-  // entry is made (HOME itself is not). Links on the way are followed; what
-  // they lead to must belong to this user and not be writable by others.
-  // Default: the variable KILN_CACHE_DIR, else `kiln` in XDG_CACHE_HOME, else
+  // An absolute path; created, with its parents and mode 0700, when the first
+  // entry is made (HOME itself is not). Symbolic links are followed; their
+  // targets must belong to this user and not be writable by others. Default:
+  // the variable KILN_CACHE_DIR, else `kiln` in XDG_CACHE_HOME, else
   // `.cache/kiln` in HOME, else memory only.
   const char* directory;
 
-  // Bytes of entries that are kept in memory; the longest unused one goes
-  // first. One that a caller holds stays readable. Default: 128 MiB.
+  // Bytes of entries that are kept in memory; the least recently used one is
+  // dropped first. One that a caller has retained stays readable. Default: 128
+  // MiB.
   uint64_t memory_bytes;
 
-  // Bytes of files that the folder is brought back to when it is tidied: by
-  // kiln_cache_trim, and by itself while entries are stored, at most every ten
-  // minutes or with each sixteenth of the budget. Default: the variable
-  // KILN_CACHE_MAX_BYTES, else 2 GiB.
+  // Bytes of files to which the folder is trimmed: by kiln_cache_trim, and
+  // automatically while entries are stored, at most every ten minutes or after
+  // each sixteenth of the budget. Default: the variable KILN_CACHE_MAX_BYTES,
+  // else 2 GiB.
   uint64_t disk_bytes;
 
-  // Seconds without use after which an entry is removed when the folder is
-  // tidied. Default: 90 days.
+  // Seconds without use after which trimming removes an entry. Default: 90
+  // days.
   uint64_t max_age_s;
 
   // Default: kiln_allocator_libc(). Must outlive the cache and its entries.
   const kiln_allocator_t* allocator;
 
-  // Default: silence.
+  // Default: none.
   const kiln_log_sink_t* log;
 } kiln_cache_options_t;
 
@@ -110,11 +111,11 @@ static inline kiln_cache_options_t kiln_cache_options_default(void) {
   return options;
 }
 
-// Makes a cache. `options` may be NULL. Reads the environment; touches no
-// disk.
+// Creates a cache. `options` may be NULL. Reads the environment; does not
+// access the disk.
 //
 //   INVALID_ARGUMENT  an option out of its range, a path that is not absolute,
-//                     a variable with a value that cannot be read (it is
+//                     a variable with an invalid value (it is
 //                     named)
 //   INCOMPATIBLE      options of a newer Kiln that set an unknown field
 //   OUT_OF_MEMORY
@@ -123,45 +124,45 @@ static inline kiln_cache_options_t kiln_cache_options_default(void) {
 KILN_API KILN_MUST_USE kiln_status_t kiln_cache_create(
     const kiln_cache_options_t* options, kiln_cache_t** out_cache);
 
-// One reference more, one less. NULL is accepted. Entries outlive their
-// cache. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Entries outlive their cache.
+// Since 0.1.
 KILN_API void kiln_cache_retain(kiln_cache_t* cache);
 KILN_API void kiln_cache_release(kiln_cache_t* cache);
 
-// The folder, whether or not it is there; "" for memory only. Borrowed.
-// Since 0.1.
+// The folder, whether or not it exists; "" for memory only. Borrowed. Since
+// 0.1.
 KILN_API const char* kiln_cache_directory(const kiln_cache_t* cache);
 
-// Why the disk is not used, or not for all that was to be kept, one line; ""
-// as long as nothing is known against it. The first reason stays. Borrowed.
-// Since 0.1.
+// Why the disk is not used, or not for everything, one line; "" as long as no
+// problem is known. The first reason stays. Borrowed. Since 0.1.
 KILN_API const char* kiln_cache_disk_problem(const kiln_cache_t* cache);
 
 // ---- Entries ----
 
-// What an entry is found by. thread-compatible
+// The key of an entry. thread-compatible
 //
-// Two keys are the same if all three parts are. The whole of `bytes` is kept
-// with the entry and compared; a hash only finds it.
+// Two keys are equal if all three parts are. The full `bytes` are stored with
+// the entry and compared; a hash only locates it.
 typedef struct kiln_cache_key_t {
   const char* kind;         // a word of [a-z0-9_-], 1 to 15 bytes: "cubin"
-  uint32_t version;         // of what `bytes` mean; the maker counts it up
+  uint32_t version;         // of the format of `bytes`; incremented by the
+                            // maker
   uint32_t reserved;        // 0
   kiln_bytes_view_t bytes;  // everything that can change the result
 } kiln_cache_key_t;
 
 // An entry. thread-safe
 //
-// Reference-counted and immutable: the bytes lie in memory, verified, and stay
-// there until the last reference is gone, whatever becomes of the file or of
-// the cache.
+// Reference-counted and immutable: the bytes are in memory, verified, and stay
+// there until the last reference is released, whatever happens to the file or
+// to the cache.
 typedef struct kiln_cache_entry_t kiln_cache_entry_t;
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_cache_entry_retain(kiln_cache_entry_t* entry);
 KILN_API void kiln_cache_entry_release(kiln_cache_entry_t* entry);
 
-// The payload, aligned to 64 bytes; what was stored beside it; the key's
+// The payload, aligned to 64 bytes; the metadata stored with it; the key's
 // bytes. Borrowed from the entry; empty for NULL. Since 0.1.
 KILN_API kiln_bytes_view_t
 kiln_cache_entry_payload(const kiln_cache_entry_t* entry);
@@ -199,54 +200,55 @@ kiln_cache_get(kiln_cache_t* cache, const kiln_cache_key_t* key,
                kiln_cache_entry_t** out_entry);
 
 // Stores an entry, in place of one with the same key. `out_entry` may be NULL;
-// else the caller owns `*out_entry`. A disk that takes nothing is no error.
-// INVALID_ARGUMENT, INVALID_STATE, LIMIT_EXCEEDED, OUT_OF_MEMORY. Since 0.1.
+// else the caller owns `*out_entry`. A disk that accepts nothing is not an
+// error. INVALID_ARGUMENT, INVALID_STATE, LIMIT_EXCEEDED, OUT_OF_MEMORY. Since
+// 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_cache_put(kiln_cache_t* cache, const kiln_cache_key_t* key,
                kiln_bytes_view_t metadata, kiln_bytes_view_t payload,
                kiln_cache_entry_t** out_entry);
 
-// Removes an entry, wherever it is kept. One that is not there is OK.
+// Removes an entry, wherever it is kept. A missing entry is OK.
 // INVALID_ARGUMENT, INVALID_STATE. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_cache_remove(kiln_cache_t* cache, const kiln_cache_key_t* key);
 
-// What `make` gives. one-thread
+// The result of `make`. one-thread
 //
 // Borrowed until kiln_cache_get_or_make returns, which copies.
 typedef struct kiln_cache_output_t {
   kiln_bytes_view_t payload;
   kiln_bytes_view_t metadata;
-  uint32_t store;     // KILN_SWITCH_OFF: for this caller only, keep it nowhere
+  uint32_t store;     // KILN_SWITCH_OFF: for this caller only, do not store it
   uint32_t reserved;  // 0
 } kiln_cache_output_t;
 
-// Makes what is not there. `out` is zeroed. A status other than OK is what
-// kiln_cache_get_or_make returns; nothing is kept then. No lock of the cache
-// is held but the file lock of this key, for which others wait a bounded time:
+// Makes a missing entry. `out` is zeroed. kiln_cache_get_or_make returns any
+// status other than OK; nothing is stored then. The only lock of the cache in
+// effect is the file lock of this key, for which others wait a bounded time:
 // the cache may be used, also for other keys.
 typedef kiln_status_t (*kiln_cache_make_fn_t)(void* user,
                                               kiln_cache_output_t* out);
 
-// Whether an entry that was found still holds; false makes it anew, in its
-// place. For what a key cannot tell, such as files that were read. May be
+// Whether an entry that was found is still valid; false makes it again, in its
+// place. For dependencies outside the key, such as files that were read. May be
 // called more than once, and may use the cache as `make` may.
 typedef bool (*kiln_cache_check_fn_t)(void* user,
                                       const kiln_cache_entry_t* entry);
 
-// Asked now and then while another thread or process makes the entry: true ends
-// the wait, and the call is CANCELLED. May use the cache as `make` may.
+// Polled while another thread or process makes the entry: true ends the wait,
+// and the call is CANCELLED. May use the cache as `make` may.
 typedef bool (*kiln_cache_cancelled_fn_t)(void* user);
 
-// What is wanted. thread-compatible
+// A request. thread-compatible
 typedef struct kiln_cache_request_t {
   uint32_t struct_size;                 // sizeof(kiln_cache_request_t)
-  uint32_t lock_wait_ms;                // as the cache's option; 0 takes that
+  uint32_t lock_wait_ms;                // as the cache's option; 0: use that
   kiln_cache_key_t key;                 // must be set
   kiln_cache_make_fn_t make;            // must be set
-  kiln_cache_check_fn_t check;          // NULL: every entry holds
+  kiln_cache_check_fn_t check;          // NULL: every entry is valid
   void* user;                           // of all of them
-  kiln_cache_cancelled_fn_t cancelled;  // NULL: every wait is waited out
+  kiln_cache_cancelled_fn_t cancelled;  // NULL: waits are never cancelled
 } kiln_cache_request_t;
 
 // All defaults. Since 0.1.
@@ -261,12 +263,12 @@ static inline kiln_cache_request_t kiln_cache_request_default(void) {
   return request;
 }
 
-// Gives the entry of a key, and makes it if there is none. Of all threads and
-// processes that want one key at one time, one makes it and the others wait
-// for it, each at most `lock_wait_ms`; then it makes the entry too. The same
-// where the file system has no locks, and for a call from inside `make` for
-// the key that is being made. After a `make` that fails, one of those that
-// wait is the next to try.
+// Returns the entry of a key, and makes it if there is none. Of all threads and
+// processes that request one key at the same time, one makes it and the others
+// wait for it, each at most `lock_wait_ms`; then each makes the entry too. The
+// entry is also made by each if the file system has no locks, and by a call
+// from inside `make` for the key being made. After a failed `make`, one of the
+// waiting callers tries next.
 //
 // `out_from` (KILN_CACHE_FROM_*) may be NULL. The caller owns `*out_entry`.
 // INVALID_ARGUMENT, INVALID_STATE, LIMIT_EXCEEDED, CANCELLED, OUT_OF_MEMORY,
@@ -275,9 +277,9 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_cache_get_or_make(kiln_cache_t* cache, const kiln_cache_request_t* request,
                        kiln_cache_entry_t** out_entry, uint32_t* out_from);
 
-// ---- Looking after it ----
+// ---- Maintenance ----
 
-// What happened so far, and what is in memory. thread-compatible
+// Counters, and the contents of memory. thread-compatible
 //
 // Since the cache was created, by this cache alone.
 typedef struct kiln_cache_stats_t {
@@ -285,13 +287,13 @@ typedef struct kiln_cache_stats_t {
   uint64_t disk_hits;
   uint64_t shared;  // another thread made it while a caller waited
   uint64_t misses;
-  uint64_t stale;  // found, and refused by `check`
+  uint64_t stale;  // found, but rejected by `check`
   uint64_t made;
   uint64_t make_failures;
-  uint64_t lock_waits;     // somebody else was making it
+  uint64_t lock_waits;     // another maker was at work
   uint64_t lock_timeouts;  // and was not done in time
   uint64_t lock_absent;    // locks do not work there
-  uint64_t corrupt;        // files that do not hold what they should
+  uint64_t corrupt;        // files with invalid contents
   uint64_t foreign;        // of another owner, byte order or format
   uint64_t collisions;     // of another key
   uint64_t read_failures;
@@ -310,20 +312,20 @@ typedef struct kiln_cache_stats_t {
 KILN_API void kiln_cache_stats(kiln_cache_t* cache,
                                kiln_cache_stats_t* out_stats);
 
-// What a file of the folder is.
+// The state of a file in the folder.
 enum {
   KILN_CACHE_STATE_GOOD = 0,
-  KILN_CACHE_STATE_CORRUPT = 1,  // not what it should be, or cut short
+  KILN_CACHE_STATE_CORRUPT = 1,  // invalid or truncated
   KILN_CACHE_STATE_FOREIGN = 2,  // of another owner, byte order or format
-  KILN_CACHE_STATE_ERROR = 3,    // it cannot be read
+  KILN_CACHE_STATE_ERROR = 3,    // unreadable
 };
 
 // A file of the folder. thread-compatible
 //
-// Borrowed until the function that it is handed to returns.
+// Borrowed until the callback returns.
 typedef struct kiln_cache_item_t {
   const char* name;  // 32 hexadecimal digits
-  const char* kind;  // of its key; "" where the file does not tell
+  const char* kind;  // of its key; "" if unknown
   uint32_t version;  // of its key
   uint32_t state;    // KILN_CACHE_STATE_*
   const char* why;   // what is wrong with it; ""
@@ -335,24 +337,24 @@ typedef struct kiln_cache_item_t {
   uint64_t used_s;     // the same, to an hour
 } kiln_cache_item_t;
 
-// Takes one file; false ends the walk. May use the cache.
+// Called for one file; false ends the walk. May use the cache.
 typedef bool (*kiln_cache_item_fn_t)(void* user, const kiln_cache_item_t* item);
 
 // What a walk over the folder found and did. thread-compatible
 typedef struct kiln_cache_report_t {
-  uint64_t entries;  // that are there now
+  uint64_t entries;  // that exist now
   uint64_t bytes;    // of their files
   uint64_t bad;      // entries that are not GOOD, removed or not
   uint64_t removed;  // entries
   uint64_t freed_bytes;
-  uint64_t temporaries;  // left by writers that died, and removed
-  uint64_t failures;     // files that could not be looked at or removed
+  uint64_t temporaries;  // left by dead writers, and removed
+  uint64_t failures;     // files that could not be read or removed
   uint64_t reserved[5];  // 0
 } kiln_cache_report_t;
 
 // How deep kiln_cache_walk looks and what it does.
 enum {
-  KILN_CACHE_WALK_VERIFY = 1,  // read each file whole; else its head only
+  KILN_CACHE_WALK_VERIFY = 1,  // read each file in full; else its header only
   KILN_CACHE_WALK_REPAIR = 2,  // remove what is CORRUPT
   // Open no file: entries and bytes of the report only, and `fn` is not called.
   // Alone.
@@ -360,21 +362,21 @@ enum {
 };
 
 // Visits the entries on disk, in the order of their names. `fn` and
-// `out_report` may be NULL. No folder is no entry. INVALID_STATE,
-// OUT_OF_MEMORY; IO_ERROR or PERMISSION_DENIED where the folder cannot be
-// used. Since 0.1.
+// `out_report` may be NULL. A missing folder has no entries. INVALID_STATE,
+// OUT_OF_MEMORY; IO_ERROR or PERMISSION_DENIED if the folder cannot be used.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_cache_walk(kiln_cache_t* cache, uint32_t flags, kiln_cache_item_fn_t fn,
                 void* user, kiln_cache_report_t* out_report);
 
-// Gets an entry by the name that kiln_cache_walk shows; OK with NULL if it is
-// not there or not GOOD. Does not count as a use. The caller owns
+// Gets an entry by the name that kiln_cache_walk shows; OK with NULL if it does
+// not exist or is not GOOD. Does not count as a use. The caller owns
 // `*out_entry`. INVALID_ARGUMENT, INVALID_STATE, OUT_OF_MEMORY. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_cache_get_named(
     kiln_cache_t* cache, const char* name, kiln_cache_entry_t** out_entry);
 
-// Brings the folder back into its limits: what is too old goes, then what was
-// unused longest, until the rest fits; and what writers that died left behind.
+// Trims the folder to its limits: removes entries that are too old, then the
+// least recently used ones until the rest fits, and files of dead writers.
 // Errors as kiln_cache_walk; `out_report` may be NULL. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_cache_trim(kiln_cache_t* cache, kiln_cache_report_t* out_report);

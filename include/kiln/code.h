@@ -2,8 +2,8 @@
 //
 // image: device code of any form, as one type.
 //
-// What a compiler makes, a linker takes and makes, a cache keeps and a device
-// loads: bytes, their format, and the names that go with them.
+// The output of compilers, the input and output of linkers, the contents of
+// caches, and what devices load: bytes, their format, and associated names.
 #ifndef KILN_CODE_H_
 #define KILN_CODE_H_
 
@@ -21,8 +21,8 @@ typedef struct kiln_code_t kiln_code_t;
 
 // A name in the source and its name in the code. thread-compatible
 typedef struct kiln_code_name_t {
-  const char* expression;  // as it was asked for: "add<float>"
-  const char* lowered;     // as the code has it: "_Z3addIfEvPT_"
+  const char* expression;  // as requested: "add<float>"
+  const char* lowered;     // in the code: "_Z3addIfEvPT_"
 } kiln_code_name_t;
 
 // How code is made from bytes. thread-compatible
@@ -30,18 +30,20 @@ typedef struct kiln_code_name_t {
 // Zero in any field is its default. Everything is copied.
 typedef struct kiln_code_options_t {
   uint32_t struct_size;  // sizeof(kiln_code_options_t)
-  uint32_t format;       // KILN_CODE_FORMAT_*. Default: seen from the bytes.
+  uint32_t format;       // KILN_CODE_FORMAT_*. Default: detected from the
+                         // bytes.
 
   // What messages call it, e.g. the file. Default: "code".
   const char* name;
 
-  // What it is for: "sm_90", "compute_75". Default: "", not known.
+  // The architecture: "sm_90", "compute_75". Default: "", unknown.
   const char* arch;
 
   const kiln_code_name_t* names;
   uint32_t name_count;
 
-  // The CUDA line of what made it: 13000 is 13.0. Default: 0, not known.
+  // The CUDA release of the tool that made it: 13000 is 13.0. Default: 0,
+  // unknown.
   uint32_t producer_line;
 
   const kiln_allocator_t* allocator;  // Default: the C library's.
@@ -54,12 +56,12 @@ static inline kiln_code_options_t kiln_code_options_default(void) {
   return options;
 }
 
-// Makes code from a copy of `bytes`. `options` may be NULL. Only the format is
-// looked at; whether the code is whole is for who reads, links or loads it.
+// Makes code from a copy of `bytes`. `options` may be NULL. Checks only the
+// format; reading, linking or loading it checks whether the code is complete.
 //
-//   BAD_DATA          the format is not to be seen from the bytes, or there is
+//   BAD_DATA          the format cannot be detected from the bytes, or
 //                     PTX with a NUL inside, where its text would end
-//   INVALID_ARGUMENT  no bytes, a format that is none, or one that the bytes
+//   INVALID_ARGUMENT  no bytes, an unknown format, or one that the bytes
 //                     certainly are not (PTX that begins like an ELF file)
 //   LIMIT_EXCEEDED    more than 4 GiB, or more than 65,536 names
 //   OUT_OF_MEMORY
@@ -86,41 +88,40 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_code_image(kiln_code_t* code,
 // KILN_CODE_FORMAT_*, never UNKNOWN. Since 0.1.
 KILN_API uint32_t kiln_code_format(const kiln_code_t* code);
 
-// The bytes. Behind the last one lies a NUL that is not counted. Borrowed.
-// Since 0.1.
+// The bytes, followed by a NUL that is not counted. Borrowed. Since 0.1.
 KILN_API kiln_bytes_view_t kiln_code_bytes(const kiln_code_t* code);
 
-// What messages call it, and what it is for; "" where that is not known.
-// Borrowed. Since 0.1.
+// Its name in messages, and its architecture; "" if unknown. Borrowed. Since
+// 0.1.
 KILN_API const char* kiln_code_name(const kiln_code_t* code);
 KILN_API const char* kiln_code_arch(const kiln_code_t* code);
 
-// The CUDA line of what made it, 13000 is 13.0; 0 where it is not known.
-// Since 0.1.
+// The CUDA release of the tool that made it, 13000 is 13.0; 0 if unknown. Since
+// 0.1.
 KILN_API uint32_t kiln_code_producer_line(const kiln_code_t* code);
 
-// The names that go with it. Borrowed; NULL out of range. Since 0.1.
+// Its names. Borrowed; NULL out of range. Since 0.1.
 KILN_API uint32_t kiln_code_lowered_count(const kiln_code_t* code);
 KILN_API const kiln_code_name_t* kiln_code_lowered(const kiln_code_t* code,
                                                    uint32_t index);
 
-// The lowered name of `expression`; NULL if it was not asked for when the code
+// The lowered name of `expression`; NULL if it was not requested when the code
 // was compiled. Borrowed. Since 0.1.
 KILN_API const char* kiln_code_lowered_name(const kiln_code_t* code,
                                             const char* expression);
 
 // ---- Names ----
 
-// Writes a kernel's name as C++ has it: "ns::scale<float, 4>(float*, int)" of
-// "_ZN2ns5scaleIfLi4EEEvPT_i". `parameters` is KILN_SWITCH_*: off leaves out
-// the types of the parameters, "ns::scale<float, 4>"; default: on. There is no
-// return type. `out` has space for `capacity` bytes, the NUL among them; 2048
-// are enough for every name that is read.
+// Writes a kernel's C++ name: "ns::scale<float, 4>(float*, int)" of
+// "_ZN2ns5scaleIfLi4EEEvPT_i". `parameters` is KILN_SWITCH_*: off omits the
+// parameter types, "ns::scale<float, 4>"; default: on. The return type is never
+// included. `out` has space for `capacity` bytes, including the NUL; 2048 are
+// enough for every supported name.
 //
-// False, with "" in `out`, for a name that is not mangled, as of extern "C",
-// or has more in it than functions, namespaces, classes and templates of types
-// and integers (operators, expressions, function types and local names are not
-// read), or does not fit: then the name itself is what to show. Since 0.1.
+// False, with "" in `out`, for a name that is not mangled, as of extern "C", or
+// contains more than functions, namespaces, classes and templates of types and
+// integers (operators, expressions, function types and local names are not
+// supported), or does not fit: then show the name itself. Since 0.1.
 KILN_API bool kiln_code_demangle(const char* name, uint32_t parameters,
                                  size_t capacity, char* out);
 

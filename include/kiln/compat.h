@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compat: whether the pieces of a CUDA toolkit fit each other and the driver.
+// compat: whether the components of a CUDA toolkit are compatible with each
+// other and the driver.
 //
-// Pure: nothing here opens a file, asks the driver or reads a clock. The
-// caller hands in facts (what lies where, what says which version), this module
-// concludes. The same facts give the same answer, in whatever order they come.
+// Pure: nothing here opens a file, queries the driver or reads a clock. The
+// caller passes facts (paths, and evidence for versions), this module draws
+// conclusions. The same facts give the same answer, in any order.
 //
 //   line      a toolkit release as major.minor, written as CUDA writes it:
 //             1000 * major + 10 * minor (13.0 is 13000); 0 is unknown
 //   evidence  something that says a line, and where it says it
-//   fact      a piece: its name, its line, what it belongs to and needs
-//   use       a pipeline: what one piece makes, another takes
+//   fact      a component: its name, its line, its owner and its needs
+//   use       a pipeline: one component consumes the output of another
 //   finding   one broken or undecidable rule, with a sentence and a fix
 #ifndef KILN_COMPAT_H_
 #define KILN_COMPAT_H_
@@ -48,12 +49,11 @@ KILN_API bool kiln_compat_line_parse(const char* text, uint32_t* out_line);
 KILN_API bool kiln_compat_line_decode(const char* text, uint32_t* out_line);
 
 // The PTX ISA that the compilers of a line write, as 10 * major + minor (13.0
-// writes 90); 0 for a line that this library does not know. Since 0.1.
+// writes 90); 0 for a line unknown to this library. Since 0.1.
 KILN_API uint32_t kiln_compat_line_ptx_isa(uint32_t line);
 
-// The NVVM IR that libNVVM and the linker of a line read and write, as
-// 1000 * major + minor (2.0 is 2000); 0 for a line of which it is not known.
-// Since 0.1.
+// The NVVM IR that libNVVM and the linker of a line read and write, as 1000 *
+// major + minor (2.0 is 2000); 0 if unknown. Since 0.1.
 KILN_API uint32_t kiln_compat_line_nvvm_ir(uint32_t line);
 
 // ---- Versions and specifiers (PEP 440) ----
@@ -64,7 +64,7 @@ enum {
   KILN_COMPAT_MAX_SPEC_BYTES = 8192,
 };
 
-// OK if `version` is a version. INVALID_ARGUMENT names it and what is wrong.
+// OK if `version` is a version. INVALID_ARGUMENT names it and the problem.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_compat_version_check(const char* version);
@@ -84,8 +84,8 @@ kiln_compat_version_compare(const char* a, const char* b, int32_t* out_order);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_compat_version_is_prerelease(const char* version, bool* out_is);
 
-// OK if `spec` is a comma-separated list of specifiers, e.g. ">=12.9,<13",
-// with at least one in it. Since 0.1.
+// OK if `spec` is a comma-separated list of specifiers, e.g. ">=12.9,<13", with
+// at least one element. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_compat_spec_check(const char* spec);
 
 // Whether `version` satisfies every specifier in `spec` (an empty list admits
@@ -101,8 +101,8 @@ kiln_compat_spec_admits_line(const char* spec, uint32_t line, bool* out_admits);
 
 // ---- Evidence ----
 
-// What says a line, strongest first: value, enum, word, confidence, what it
-// is. A confidence of 0 proves nothing.
+// Sources of evidence for a line, strongest first: value, enum, word,
+// confidence, description. A confidence of 0 proves nothing.
 #define KILN_COMPAT_SOURCES(X)                                              \
   X(1, SYMBOL, "symbol", 7, "versioned symbols of the file")                \
   X(2, TEXT, "text", 7, "the release text inside the file")                 \
@@ -120,51 +120,52 @@ kiln_compat_spec_admits_line(const char* spec, uint32_t line, bool* out_admits);
 enum { KILN_COMPAT_SOURCES(KILN_COMPAT_SOURCE_ENUM) };
 #undef KILN_COMPAT_SOURCE_ENUM
 
-// The word of a source; "?" for a value that is none. Static. Since 0.1.
+// The word of a source; "?" for an invalid value. Static. Since 0.1.
 KILN_API const char* kiln_compat_source_word(uint32_t source);
 
 // The confidence of a source, 0 to 7. Since 0.1.
 KILN_API uint32_t kiln_compat_source_confidence(uint32_t source);
 
-// One thing that says a line. thread-compatible
+// One item of evidence for a line. thread-compatible
 typedef struct kiln_compat_evidence_t {
   uint32_t source;   // KILN_COMPAT_SOURCE_*
-  uint32_t line;     // what it says; 0 gives nothing
+  uint32_t line;     // the line it indicates; 0: none
   const char* text;  // where: "symbol __nvJitLinkCreate_13_5"; may be NULL
 } kiln_compat_evidence_t;
 
-// What follows from the evidence. thread-compatible
+// The conclusion from the evidence. thread-compatible
 typedef struct kiln_compat_conclusion_t {
   uint32_t line;        // 0: unknown
   uint32_t source;      // of the strongest evidence; 0: none
   uint32_t confidence;  // of that source
   uint32_t strongest;   // its index; UINT32_MAX: none
-  uint32_t against;     // index of one that says otherwise; UINT32_MAX: none
-  bool sufficient;      // nothing cheaper or dearer need be asked
+  uint32_t against;     // index of contradicting evidence; UINT32_MAX: none
+  bool sufficient;      // no further evidence is needed
 } kiln_compat_conclusion_t;
 
-// Concludes a line. The strongest source decides; what says otherwise is named
-// in `against`; two that say otherwise with the same confidence leave the line
-// unknown. A range pin never counts, for or against. `sufficient` from a wheel
-// upwards, unless something says otherwise. Since 0.1.
+// Determines a line. The strongest source decides; contradicting evidence is
+// reported in `against`; if two sources of the same confidence contradict each
+// other, the line is unknown. A range pin never counts, for or against.
+// `sufficient` from a wheel upwards, unless something contradicts it. Since
+// 0.1.
 KILN_API kiln_compat_conclusion_t kiln_compat_line_conclude(
     const kiln_compat_evidence_t* evidence, uint32_t evidence_count);
 
 // The evidence in a wheel that owns a file: WHEEL with the line where the
 // wheel's number is one, or where the built-in table of exact pins knows the
-// (name, version); line 0 otherwise. Names are compared as PEP 503 has it.
+// (name, version); line 0 otherwise. Names are compared as PEP 503 specifies.
 // `text` stays NULL. Since 0.1.
 KILN_API kiln_compat_evidence_t
 kiln_compat_evidence_of_wheel(const char* name, const char* version);
 
 // The evidence in a package of conda or dpkg that owns a file: PACKAGE with the
-// line that its name ends with (NVIDIA's "cuda-nvrtc-12-9"), that stands in the
+// line that its name ends with (NVIDIA's "cuda-nvrtc-12-9"), that is in the
 // version of a package of Debian's source nvidia-cuda-toolkit
-// ("12.4.5.8~12.4.1-2"), to which what it asks of conda's `cuda-version` leaves
-// no other
-// (">=12.9,<12.10.0a0"), or that the version is where the package has the
-// toolkit's numbers (cuda-nvrtc 12.9.86); line 0 otherwise. `source` and
-// `toolkit` may be NULL or "". `text` stays NULL. Since 0.1.
+// ("12.4.5.8~12.4.1-2"), that its requirement on conda's `cuda-version`
+// determines uniquely (">=12.9,<12.10.0a0"), or that is the version itself if
+// the package uses the toolkit's numbers (cuda-nvrtc 12.9.86); line 0
+// otherwise. `source` and `toolkit` may be NULL or "". `text` stays NULL. Since
+// 0.1.
 KILN_API kiln_compat_evidence_t
 kiln_compat_evidence_of_package(const char* name, const char* version,
                                 const char* source, const char* toolkit);
@@ -199,10 +200,10 @@ enum {
 // The word of a kind: "lib", "header" ...; "?" for none. Static. Since 0.1.
 KILN_API const char* kiln_compat_kind_word(uint32_t kind);
 
-// What a piece needs of another. thread-compatible
+// What a component needs from another. thread-compatible
 //
-// A library at least as new as `line`, as undefined symbols say: cuSPARSE of
-// 13.0 needs nvJitLink 13.0.
+// A library at least as new as `line`, according to undefined symbols: cuSPARSE
+// of 13.0 needs nvJitLink 13.0.
 typedef struct kiln_compat_need_t {
   const char* name;  // a lib of the catalog, e.g. "nvJitLink"
   const char* text;  // "symbol __nvJitLinkCreate_13_0"; may be NULL
@@ -210,7 +211,7 @@ typedef struct kiln_compat_need_t {
   uint32_t reserved;
 } kiln_compat_need_t;
 
-// A piece that was found. thread-compatible
+// A component that was found. thread-compatible
 //
 // Zero in any field but `struct_size`, `kind`, `class_id` and `name` is
 // "unknown" or "none". Borrowed during the call.
@@ -218,19 +219,19 @@ typedef struct kiln_compat_fact_t {
   uint32_t struct_size;    // sizeof(kiln_compat_fact_t)
   uint32_t kind;           // KILN_COMPAT_KIND_*
   uint32_t class_id;       // KILN_COMPAT_CLASS_*
-  uint32_t line;           // as concluded; 0: unknown
+  uint32_t line;           // as determined; 0: unknown
   uint32_t source;         // KILN_COMPAT_SOURCE_* that decided
-  uint32_t against_line;   // evidence that says otherwise; 0: none does
+  uint32_t against_line;   // line of contradicting evidence; 0: none
   uint32_t toolkit_major;  // for class other: the major it is built for
   uint32_t nvvm_ir;        // of libNVVM or of a linker: 1000 * major + minor
   uint32_t tag_count;
   uint32_t need_count;
-  const char* name;         // as the catalog has it: "nvJitLink"
+  const char* name;         // its name in the catalog: "nvJitLink"
   const char* path;         // for messages
   const char* evidence;     // for messages: what the line comes from
-  const char* against;      // for messages: what says otherwise
-  const char* component;    // pieces of one component have one line
-  const char* const* tags;  // companions: pieces that share one, too
+  const char* against;      // for messages: the contradicting evidence
+  const char* component;    // items of one component have one line
+  const char* const* tags;  // companions: items that share a tag, too
   const kiln_compat_need_t* needs;
   const char* release;  // its own version: "9.19.0"; of class other it counts
 } kiln_compat_fact_t;
@@ -258,9 +259,9 @@ static inline kiln_compat_fact_t kiln_compat_fact_default(void) {
   return fact;
 }
 
-// What is known of the driver.
+// States of knowledge about the driver.
 enum {
-  KILN_COMPAT_DRIVER_UNKNOWN = 0,  // there may be one; it cannot be asked
+  KILN_COMPAT_DRIVER_UNKNOWN = 0,  // there may be one; it cannot be queried
   KILN_COMPAT_DRIVER_NONE = 1,     // there is none, nothing runs here
   KILN_COMPAT_DRIVER_KNOWN = 2,
 };
@@ -269,7 +270,7 @@ enum {
 typedef struct kiln_compat_driver_t {
   uint32_t struct_size;  // sizeof(kiln_compat_driver_t)
   uint32_t state;        // KILN_COMPAT_DRIVER_*
-  uint32_t line;         // what cuDriverGetVersion says, as a line
+  uint32_t line;         // the result of cuDriverGetVersion, as a line
   uint32_t branch;       // of the display driver: 535 of 535.54.03; 0: unknown
   const char* release;   // "535.54.03", for messages; NULL: unknown
   const char* evidence;  // for messages: where both come from; may be NULL
@@ -292,9 +293,9 @@ kiln_compat_driver_parse(const char* text, kiln_compat_driver_t* out_driver);
 // of "535.54.03"; 0 for anything else. Since 0.1.
 KILN_API uint32_t kiln_compat_driver_branch(const char* release);
 
-// What goes from a producer to a consumer. An `elf` may be finished code, which
-// linkers leave out of what they make, so that no linker is known to link one;
-// for a driver both are machine code.
+// What a producer passes to a consumer. An `elf` may be linked code, which
+// linkers drop from their output, so no linker is known to link one; for a
+// driver both are machine code.
 enum {
   KILN_COMPAT_ARTIFACT_LTOIR = 1,
   KILN_COMPAT_ARTIFACT_PTX = 2,
@@ -313,8 +314,8 @@ KILN_API const char* kiln_compat_artifact_word(uint32_t artifact);
 
 // A declared use: the consumer takes what the producer makes. thread-compatible
 //
-// A use whose producer or consumer is no fact of the request says nothing. The
-// driver is the consumer (lib, "cuda"), and is always there.
+// A use is ignored if its producer or consumer is not a fact of the request.
+// The driver is the consumer (lib, "cuda"), and is always present.
 typedef struct kiln_compat_use_t {
   uint32_t struct_size;    // sizeof(kiln_compat_use_t)
   uint32_t artifact;       // KILN_COMPAT_ARTIFACT_*
@@ -332,8 +333,8 @@ static inline kiln_compat_use_t kiln_compat_use_default(void) {
 
 // ---- Modes ----
 
-// What findings do to a check: value, enum, word, what it means. DEFAULT (0)
-// is `warn`.
+// How findings affect a check: value, enum, word, meaning. DEFAULT (0) is
+// `warn`.
 #define KILN_COMPAT_MODES(X)                                        \
   X(1, OFF, "off", "nothing is checked")                            \
   X(2, WARN, "warn", "findings are reported and nothing fails")     \
@@ -345,29 +346,29 @@ static inline kiln_compat_use_t kiln_compat_use_default(void) {
 enum { KILN_COMPAT_MODE_DEFAULT = 0, KILN_COMPAT_MODES(KILN_COMPAT_MODE_ENUM) };
 #undef KILN_COMPAT_MODE_ENUM
 
-// The word of a mode; "?" for a value that is none. Static. Since 0.1.
+// The word of a mode; "?" for an invalid value. Static. Since 0.1.
 KILN_API const char* kiln_compat_mode_word(uint32_t mode);
 
-// How a process wants to be checked. thread-compatible
+// The checking policy of a process. thread-compatible
 typedef struct kiln_compat_policy_t {
   uint32_t mode;             // KILN_COMPAT_MODE_*, never DEFAULT
   bool forward_compat;       // the driver rule is waived
-  const char* mode_from;     // the variable that said so; NULL: the fallback
+  const char* mode_from;     // the variable that set it; NULL: the fallback
   const char* forward_from;  // the same for forward_compat
 } kiln_compat_policy_t;
 
-// Reads the texts of three variables, NULL or "" where unset:
+// Reads the values of three variables, NULL or "" if unset:
 //
 //   KILN_COMPAT                                  off, warn, best_effort or
-//       strict (also best-effort), and behind a comma forward_compat or
-//       no_forward_compat; either part may stand alone
+//       strict (also best-effort), and after a comma forward_compat or
+//       no_forward_compat; either part may be omitted
 //   CUDA_PATHFINDER_COMPATIBILITY_GUARD_RAILS    off, best_effort, strict
 //   CUDA_PATHFINDER_DRIVER_COMPATIBILITY         default or
 //       assume_forward_compatibility
 //
-// What KILN_COMPAT says beats the other two. A value that is none of these is
-// INVALID_ARGUMENT in every mode, `off` and overridden ones included, and
-// leaves the fallback in `*out_policy`. Since 0.1.
+// KILN_COMPAT overrides the other two. Any other value is INVALID_ARGUMENT in
+// every mode, `off` and overridden ones included, and leaves the fallback in
+// `*out_policy`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_compat_mode_parse(const char* kiln_compat, const char* guard_rails,
                        const char* driver_compatibility, uint32_t fallback_mode,
@@ -386,27 +387,27 @@ kiln_compat_mode_parse(const char* kiln_compat, const char* guard_rails,
 enum { KILN_COMPAT_VERDICTS(KILN_COMPAT_VERDICT_ENUM) };
 #undef KILN_COMPAT_VERDICT_ENUM
 
-// The word of a verdict; "?" for a value that is none. Static. Since 0.1.
+// The word of a verdict; "?" for an invalid value. Static. Since 0.1.
 KILN_API const char* kiln_compat_verdict_word(uint32_t verdict);
 
 // Whether a linker (nvJitLink, nvlink) of `linker_line` takes an artifact that
 // a toolkit of `producer_line` made: LTOIR, PTX, ELF or CUBIN, the last being
-// code that is not linked yet. A KILN_COMPAT_VERDICT_*; UNKNOWN where a line
-// is 0 or nobody promises it, INCOMPATIBLE for another artifact. Source:
-// links of real libraries, and nvJitLink's manual ("Compatibility").
+// code that is not linked yet. A KILN_COMPAT_VERDICT_*; UNKNOWN if a line is 0
+// or compatibility is not documented, INCOMPATIBLE for another artifact.
+// Source: links of real libraries, and nvJitLink's manual ("Compatibility").
 // Since 0.1.
 KILN_API uint32_t kiln_compat_linker_verdict(uint32_t artifact,
                                              uint32_t producer_line,
                                              uint32_t linker_line);
 
 // Whether a driver loads an artifact that a toolkit of `line` made: PTX, ELF or
-// CUBIN. A KILN_COMPAT_VERDICT_*; UNKNOWN where the driver or the line is not
-// known, INCOMPATIBLE for another artifact. Source: CUDA Compatibility, "Minor
-// Version Compatibility". Since 0.1.
+// CUBIN. A KILN_COMPAT_VERDICT_*; UNKNOWN if the driver or the line is unknown,
+// INCOMPATIBLE for another artifact. Source: CUDA Compatibility, "Minor Version
+// Compatibility". Since 0.1.
 KILN_API uint32_t kiln_compat_driver_verdict(const kiln_compat_driver_t* driver,
                                              uint32_t artifact, uint32_t line);
 
-// What a finding is about: value, enum, word.
+// The subject of a finding: value, enum, word.
 #define KILN_COMPAT_USES(X) \
   X(1, ANY, "any")          \
   X(2, LTO, "lto")          \
@@ -419,42 +420,42 @@ KILN_API uint32_t kiln_compat_driver_verdict(const kiln_compat_driver_t* driver,
 enum { KILN_COMPAT_USES(KILN_COMPAT_USE_ENUM) };
 #undef KILN_COMPAT_USE_ENUM
 
-// The word of a use; "?" for a value that is none. Static. Since 0.1.
+// The word of a use; "?" for an invalid value. Static. Since 0.1.
 KILN_API const char* kiln_compat_use_word(uint32_t use);
 
-// The rules: value, enum, word, what the rule asks.
+// The rules: value, enum, word, requirement.
 #define KILN_COMPAT_RULES(X)                                                  \
-  X(1, LINE, "line", "the line of a toolkit piece is known")                  \
-  X(2, EVIDENCE, "evidence", "what says a line says the same one")            \
-  X(3, CONSTRAINT, "constraint", "the line is one that the caller allows")    \
-  X(4, COMPONENT, "component", "pieces of one component have one line")       \
+  X(1, LINE, "line", "the line of a toolkit component is known")              \
+  X(2, EVIDENCE, "evidence", "all evidence for a line agrees")                \
+  X(3, CONSTRAINT, "constraint", "the caller allows the line")                \
+  X(4, COMPONENT, "component", "items of one component have one line")        \
   X(5, COMPANION, "companion",                                                \
-    "pieces that share a tag have one line, those of a product one release")  \
+    "items that share a tag have one line, those of a product one release")   \
   X(6, HEADER_COMPILER, "header_compiler",                                    \
     "a compiler's headers are of its line")                                   \
   X(7, NEEDED_SYMBOL, "needed_symbol",                                        \
-    "a library has the symbols that others need of it")                       \
+    "a library has the symbols that others need from it")                     \
   X(8, LINKER_RANGE, "linker_range",                                          \
     "nvJitLink is at least as new as what it links")                          \
   X(9, NVVM_IR, "nvvm_ir", "NVVM IR goes to a reader of its version")         \
-  X(10, PTX_DRIVER, "ptx_driver", "the driver knows the PTX it is given")     \
+  X(10, PTX_DRIVER, "ptx_driver", "the driver supports the PTX version")      \
   X(11, CUBIN_DRIVER, "cubin_driver", "the driver can load the machine code") \
   X(12, LTO_DRIVER, "lto_driver", "LTO code is linked before it is loaded")   \
-  X(13, DRIVER, "driver", "the driver is new enough for the toolkit piece")   \
-  X(14, USE, "use", "it is known what the consumer of a declared use takes")
+  X(13, DRIVER, "driver", "the driver is new enough for the component")       \
+  X(14, USE, "use", "the inputs of the consumer of a declared use are known")
 
 #define KILN_COMPAT_RULE_ENUM(value, name, word, text) \
   KILN_COMPAT_RULE_##name = value,
 enum { KILN_COMPAT_RULES(KILN_COMPAT_RULE_ENUM) };
 #undef KILN_COMPAT_RULE_ENUM
 
-// The word of a rule; "?" for a value that is none. Static. Since 0.1.
+// The word of a rule; "?" for an invalid value. Static. Since 0.1.
 KILN_API const char* kiln_compat_rule_word(uint32_t rule);
 
-// What is to be checked. thread-compatible
+// A request for a check. thread-compatible
 //
-// Facts and uses are sets: order and repetition change nothing. Borrowed
-// during the call.
+// Facts and uses are sets: order and repetition do not matter. Borrowed during
+// the call.
 typedef struct kiln_compat_request_t {
   uint32_t struct_size;     // sizeof(kiln_compat_request_t)
   uint32_t mode;            // KILN_COMPAT_MODE_*; default: warn
@@ -481,12 +482,12 @@ static inline kiln_compat_request_t kiln_compat_request_default(void) {
   return request;
 }
 
-// A piece as a finding names it. thread-safe
+// A component as a finding names it. thread-safe
 //
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_compat_party_t {
   const char* item;  // "lib:nvJitLink", or "driver"
-  const char* path;  // "" where none was given
+  const char* path;  // "" if none was given
   uint32_t line;     // 0: unknown
   uint32_t reserved;
 } kiln_compat_party_t;
@@ -498,25 +499,25 @@ typedef struct kiln_compat_finding_t {
   uint32_t rule;     // KILN_COMPAT_RULE_*
   uint32_t use;      // KILN_COMPAT_USE_*
   uint32_t verdict;  // KILN_COMPAT_VERDICT_*; COMPATIBLE is a remark
-  bool counts;       // false: a remark, or about a use that nobody declared
+  bool counts;       // false: a remark, or about an undeclared use
   uint32_t party_count;
   const kiln_compat_party_t* parties;
   const char* message;  // one sentence with names, lines, paths and evidence
-  const char* fix;      // what to do, with the command where there is one
+  const char* fix;      // how to fix it, with a command if there is one
 } kiln_compat_finding_t;
 
 // What a check found. thread-safe
 //
-// Reference-counted and immutable; holds copies of everything.
+// Reference-counted and immutable; has copies of everything.
 typedef struct kiln_compat_report_t kiln_compat_report_t;
 
 // Checks. A report is made whatever the findings are; the caller owns it.
-// INVALID_ARGUMENT for a request that is none (a bad constraint or artifact,
-// also in mode `off`), LIMIT_EXCEEDED for more than the limits. Since 0.1.
+// INVALID_ARGUMENT for an invalid request (a bad constraint or artifact, also
+// in mode `off`), LIMIT_EXCEEDED for more than the limits. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_compat_check(
     const kiln_compat_request_t* request, kiln_compat_report_t** out_report);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_compat_report_retain(kiln_compat_report_t* report);
 KILN_API void kiln_compat_report_release(kiln_compat_report_t* report);
 
@@ -525,16 +526,16 @@ KILN_API void kiln_compat_report_release(kiln_compat_report_t* report);
 KILN_API uint32_t
 kiln_compat_report_verdict(const kiln_compat_report_t* report);
 
-// How much a report has to say about one use (not `any`): how many pipelines of
-// it were judged, and how many of these were declared. A pipeline is judged
-// where a rule knows what its consumer takes and the lines of both ends are
-// known, or where it is declared. Since 0.1.
+// How much a report covers one use (not `any`): how many pipelines of it were
+// judged, and how many of these were declared. A pipeline is judged if a rule
+// knows what its consumer takes and the lines of both ends are known, or if it
+// is declared. Since 0.1.
 KILN_API uint32_t kiln_compat_report_judged_count(
     const kiln_compat_report_t* report, uint32_t use, uint32_t* out_declared);
 
 // The worst verdict of the findings about one use, declared or not, and about
-// `any`. UNKNOWN where no pipeline of the use was judged: that nothing was
-// found against it is then no verdict. Since 0.1.
+// `any`. UNKNOWN if no pipeline of the use was judged: the absence of findings
+// is then not a verdict. Since 0.1.
 KILN_API uint32_t kiln_compat_report_verdict_of_use(
     const kiln_compat_report_t* report, uint32_t use);
 
@@ -546,7 +547,7 @@ KILN_API const kiln_compat_finding_t* kiln_compat_report_finding(
     const kiln_compat_report_t* report, uint32_t index);
 
 // The finding that makes the check fail in `mode` (DEFAULT: the request's), or
-// NULL where it passes. Its `rule` names the rule. Borrowed. Since 0.1.
+// NULL if it passes. Its `rule` names the rule. Borrowed. Since 0.1.
 KILN_API const kiln_compat_finding_t* kiln_compat_report_refusal(
     const kiln_compat_report_t* report, uint32_t mode);
 

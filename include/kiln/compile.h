@@ -17,11 +17,11 @@ KILN_EXTERN_C_BEGIN
 
 // A compiler. thread-safe
 //
-// Reference-counted. Compilations from several threads run side by side, as
-// many as its options let; the others wait, first come, first served.
+// Reference-counted. Compilations from several threads run concurrently, up to
+// the limit in its options; the others wait, first come, first served.
 typedef struct kiln_compiler_t kiln_compiler_t;
 
-// What a compiler reads.
+// Kinds of compilers.
 enum {
   KILN_COMPILER_KIND_DEFAULT = 0,  // NVRTC
   KILN_COMPILER_KIND_NVRTC = 1,    // CUDA C++
@@ -39,18 +39,18 @@ typedef struct kiln_compiler_options_t {
   // runtime's context finds (kiln_runtime_toolkit).
   const char* library;
 
-  // KILN_SWITCH_*: the library is found and its version read from its file,
-  // and it is loaded when the first compilation needs it: where everything
-  // comes from a cache, never. What a load would refuse is then told by that
-  // compilation. A name without a folder is loaded at once. Default: off.
+  // KILN_SWITCH_*: the library is found and its version read from its file, but
+  // it is loaded only when the first compilation needs it: never if everything
+  // comes from a cache. That compilation then reports errors of loading. A name
+  // without a folder is loaded at once. Default: off.
   uint32_t lazy;
 
-  // How many compilations run at one time. Default: one for each core.
+  // The maximum number of concurrent compilations. Default: one for each core.
   uint32_t max_concurrent;
 
-  // About how much memory all compilations of this compiler may use together.
-  // What one takes is estimated by its source; one alone always runs. Default:
-  // no limit.
+  // The approximate memory limit of all compilations of this compiler together.
+  // The memory of each is estimated from its source; a single one always runs.
+  // Default: no limit.
   uint64_t memory_bytes;
 } kiln_compiler_options_t;
 
@@ -61,16 +61,16 @@ static inline kiln_compiler_options_t kiln_compiler_options_default(void) {
   return options;
 }
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_compiler_retain(kiln_compiler_t* compiler);
 KILN_API void kiln_compiler_release(kiln_compiler_t* compiler);
 
 // KILN_COMPILER_KIND_*, never DEFAULT. Since 0.1.
 KILN_API uint32_t kiln_compiler_kind(const kiln_compiler_t* compiler);
 
-// The CUDA line of the library, 13000 is 13.0; 0 where it is not known, which
-// happens with a libNVVM only. A lazy compiler says what its file says.
-// Since 0.1.
+// The CUDA release of the library, 13000 is 13.0; 0 if unknown, which only
+// happens with libNVVM. For a lazy compiler, the version in its file. Since
+// 0.1.
 KILN_API uint32_t kiln_compiler_version(const kiln_compiler_t* compiler);
 
 // The NVVM IR that a libNVVM reads, 2000 is 2.0; 0 for NVRTC. Loads a lazy
@@ -80,15 +80,15 @@ KILN_API uint32_t kiln_compiler_ir_version(kiln_compiler_t* compiler);
 // The library file. Borrowed. Since 0.1.
 KILN_API const char* kiln_compiler_path(const kiln_compiler_t* compiler);
 
-// The folder of the headers that go with it, "" where there is none; of a
-// libNVVM the file of its device library. Borrowed. Since 0.1.
+// The folder of its headers, "" if there is none; for libNVVM the file of its
+// device library. Borrowed. Since 0.1.
 KILN_API const char* kiln_compiler_include_dir(const kiln_compiler_t* compiler);
 KILN_API const char* kiln_compiler_device_library(
     const kiln_compiler_t* compiler);
 
 // True if it can compile for compute capability `arch` (90 is 9.0). Loads a
-// lazy one; false where it cannot be loaded, and where the library does not
-// tell what it knows (libNVVM). Since 0.1.
+// lazy one; false if it cannot be loaded, and if the library cannot report its
+// architectures (libNVVM). Since 0.1.
 KILN_API bool kiln_compiler_has_arch(kiln_compiler_t* compiler, uint32_t arch);
 
 // True if its library is in the process. Since 0.1.
@@ -96,12 +96,12 @@ KILN_API bool kiln_compiler_is_loaded(const kiln_compiler_t* compiler);
 
 // A file that is not on the disk. thread-compatible
 typedef struct kiln_compile_file_t {
-  const char* name;         // of a header as #include has it, without quotes
+  const char* name;         // of a header as in #include, without quotes
   kiln_bytes_view_t bytes;  // of a header text without NUL
 } kiln_compile_file_t;
 
-// Asked now and then, on the thread that compiles or on one of the compiler's:
-// true ends the compilation with CANCELLED. Must not use the compiler.
+// Polled, on the thread that compiles or on one of the compiler's: true ends
+// the compilation with CANCELLED. Must not use the compiler.
 typedef bool (*kiln_compile_cancelled_fn_t)(void* user);
 
 // For `split_compile`: one thread for each core.
@@ -109,10 +109,10 @@ typedef bool (*kiln_compile_cancelled_fn_t)(void* user);
 
 // How a source is compiled. thread-compatible
 //
-// Zero in any field is its default. Read during the call only. Fields that say
-// "since" ask for a newer NVRTC, and are UNSUPPORTED with an older one. A
-// field that libNVVM has nothing for is UNSUPPORTED there, but where the
-// compiler's kind is named beside it. All "switch" fields are KILN_SWITCH_*.
+// Zero in any field is its default. Read during the call only. Fields with
+// "since" require a newer NVRTC, and are UNSUPPORTED with an older one. A field
+// without an equivalent in libNVVM is UNSUPPORTED there, except as noted with
+// the field. All "switch" fields are KILN_SWITCH_*.
 typedef struct kiln_compile_options_t {
   uint32_t struct_size;  // sizeof(kiln_compile_options_t)
 
@@ -120,34 +120,34 @@ typedef struct kiln_compile_options_t {
   // LTOIR. Default: PTX.
   uint32_t output;
 
-  // What messages call the source; its folder is where #include "..." looks
+  // The name of the source in messages; #include "..." searches its folder
   // first. Default: "kernel.cu".
   const char* file_name;
 
   // "sm_90", "compute_80", "sm_90a". Default: compute capability 7.5 for PTX
-  // and LTO-IR, which every later GPU can load (the compiler's oldest where it
-  // has left that behind); for a cubin there is none, and it must be given
-  // (INVALID_ARGUMENT). One that is newer than the compiler is brought down to
-  // its newest, and kiln_compile_result_note says so; for machine code only
-  // inside one major, as it would not load otherwise (UNSUPPORTED). One among
-  // `options` counts in its place.
+  // and LTO-IR, which every later GPU can load (the compiler's oldest if it no
+  // longer supports that); for a cubin there is no default, and it must be
+  // given (INVALID_ARGUMENT). One newer than the compiler is lowered to its
+  // newest, which kiln_compile_result_note reports; for machine code only
+  // within one major, as it would not load otherwise (UNSUPPORTED). An
+  // architecture in `options` takes precedence.
   const char* arch;
 
-  // Options as the compiler takes them, one string each, put behind Kiln's
-  // own, so that they win where it lets the last one win.
+  // Options in the compiler's own syntax, one string each, passed after Kiln's
+  // own, so that they win where the last one wins.
   const char* const* options;
 
-  // Expressions whose mangled names are wanted: "add<float>".
+  // Expressions to return mangled names for: "add<float>".
   const char* const* name_expressions;
 
-  // Folders for #include, in front of the toolkit's.
+  // Folders for #include, before the toolkit's.
   const char* const* include_dirs;
 
   // "NAME" or "NAME=VALUE".
   const char* const* defines;
 
   const char* const* undefines;      // --undefine-macro
-  const char* const* pre_includes;   // --pre-include: headers that go first
+  const char* const* pre_includes;   // --pre-include: headers to include first
   const char* const* ptxas_options;  // --ptxas-options
   const char* const* diag_error;     // --diag-error: numbers of messages
   const char* const* diag_suppress;  // --diag-suppress
@@ -166,15 +166,15 @@ typedef struct kiln_compile_options_t {
   // Headers by name, before any file of that name. NVRTC only.
   const kiln_compile_file_t* headers;
 
-  // More modules that are linked with the source. libNVVM only.
+  // More modules to link with the source. libNVVM only.
   const kiln_compile_file_t* modules;
 
-  // Default: nobody ends it. NVRTC asks while it compiles since 12.8; before,
-  // and of libNVVM, it is asked between the steps.
+  // Default: never cancelled. NVRTC polls while it compiles since 12.8; before,
+  // and with libNVVM, it is polled between steps.
   kiln_compile_cancelled_fn_t cancelled;
   void* cancelled_user;
 
-  // Where the result is looked up and kept. Default: nowhere.
+  // The cache for the result. Default: none.
   kiln_cache_t* cache;
 
   uint32_t option_count;
@@ -190,27 +190,28 @@ typedef struct kiln_compile_options_t {
   uint32_t header_count;
   uint32_t module_count;
 
-  // Switch: the include folder of the compiler's toolkit behind all others.
+  // Switch: the include folder of the compiler's toolkit after all others.
   // Default: on.
   uint32_t toolkit_include;
 
-  // Switch: NVRTC's own cache (13 and later), for which it looks for the
-  // driver and asks it. Default: off.
+  // Switch: NVRTC's own cache (13 and later), for which it searches and queries
+  // the driver. Default: off.
   uint32_t nvrtc_cache;
 
-  // Switch: the folder of the source is where #include "..." looks first.
-  // Default: on.
+  // Switch: #include "..." searches the folder of the source first. Default:
+  // on.
   uint32_t source_include;
 
   // Switch: list the headers, kiln_compile_result_header. Default: off.
   uint32_t list_headers;
 
-  // Switch: a header that a cached result was made with is compared by what it
-  // holds, and not by its size, times and inode. Default: off.
+  // Switch: a header that a cached result was made with is compared by its
+  // contents, not by its size, times and inode. Default: off.
   uint32_t cache_verify;
 
-  // Switches, in the words of NVRTC. Those with a star are libNVVM's too.
-  uint32_t relocatable_device_code;  // on for RELOCATABLE, whatever it says
+  // Switches, named as in NVRTC. Those with a star apply to libNVVM too.
+  uint32_t relocatable_device_code;  // on for RELOCATABLE, regardless of this
+                                     // switch
   uint32_t extensible_whole_program;
   uint32_t debug;      // * --device-debug, -g
   uint32_t lineinfo;   // --generate-line-info
@@ -221,7 +222,7 @@ typedef struct kiln_compile_options_t {
   uint32_t fma;        // * --fmad, -fma
   uint32_t use_fast_math;
   uint32_t extra_device_vectorization;
-  uint32_t link_time_optimization;  // on for LTOIR, whatever it says
+  uint32_t link_time_optimization;  // on for LTOIR, regardless of this switch
   uint32_t gen_opt_lto;
   uint32_t modify_stack_limit;
   uint32_t stack_protector;  // --device-stack-protector; since 12.8
@@ -236,14 +237,14 @@ typedef struct kiln_compile_options_t {
   uint32_t brief_diagnostics;  // since 12.1
   uint32_t syntax_only;        // --fdevice-syntax-only: no code; since 12.4
   uint32_t minimal;            // since 12.4
-  uint32_t pch;          // --pch: precompiled headers by themselves; since 12.8
-  uint32_t pch_verbose;  // since 12.8
-  uint32_t pch_messages;               // since 12.8
+  uint32_t pch;           // --pch: automatic precompiled headers; since 12.8
+  uint32_t pch_verbose;   // since 12.8
+  uint32_t pch_messages;  // since 12.8
   uint32_t pch_instantiate_templates;  // since 12.8
   uint32_t numba_debug;                // since 13.2
 
-  // Switch, libNVVM only: its device library is there for what the modules
-  // lack. Default: on where one was found.
+  // Switch, libNVVM only: its device library resolves what the modules lack.
+  // Default: on if one was found.
   uint32_t device_library;
 
   uint32_t max_registers;  // --maxrregcount
@@ -262,72 +263,71 @@ static inline kiln_compile_options_t kiln_compile_options_default(void) {
   return options;
 }
 
-// What a compilation gave. thread-safe
+// The result of a compilation. thread-safe
 //
-// Reference-counted; holds copies of everything.
+// Reference-counted; has copies of everything.
 typedef struct kiln_compile_result_t kiln_compile_result_t;
 
 // Compiles `source`: CUDA C++, or NVVM IR. `options` may be NULL.
 //
-// `*out_result` is made also when compilation failed, so that its log can be
-// read; only INVALID_ARGUMENT, LIMIT_EXCEEDED, OUT_OF_MEMORY and INVALID_STATE
-// leave it NULL.
+// `*out_result` is set even if compilation failed, so that its log can be read;
+// only INVALID_ARGUMENT, LIMIT_EXCEEDED, OUT_OF_MEMORY and INVALID_STATE leave
+// it NULL.
 //
 //   COMPILE_FAILED    the source has errors (the first one is the message), or
-//                     an option is none of the compiler's
-//   INVALID_ARGUMENT  an option out of its range, an `arch` that is none, a
+//                     an option is unknown to the compiler
+//   INVALID_ARGUMENT  an option out of its range, an invalid `arch`, a
 //                     source with a NUL in it
 //   LIMIT_EXCEEDED    more than 4,096 entries in a list, an option of more than
 //                     1 MiB, a source of more than 256 MiB
 //   UNSUPPORTED       an option or an architecture that this compiler lacks, by
 //                     name, with the first version that has it
-//   CANCELLED         `cancelled` said so
+//   CANCELLED         `cancelled` returned true
 //   and what kiln_runtime_open_compiler gives, of a lazy compiler
 //
 // With a cache a result is looked up by everything that can change it: source,
 // names, options, defines, headers, architecture, and the compiler by version
-// and identity, wherever it lies. Included files are found by a scan of both
-// sides of every condition, and each must be as it was. A source with an
-// #include or a __has_include that a macro computes, one in which __DATE__,
-// __TIME__ or __TIMESTAMP__ stands or may be put together by ##, one with a
+// and identity, wherever it is. Included files are found by a scan of both
+// sides of every condition, and each must be unchanged. A source with an
+// #include or a __has_include that a macro computes, one that contains
+// __DATE__, __TIME__ or __TIMESTAMP__ or may build them with ##, one with a
 // trigraph for #, a backslash or ^, each itself or in what it includes, and
 // options that write or read files of their own (--time, precompiled headers),
-// are not cached. Such a macro is followed where one can say what it asks for.
+// are not cached. Such a macro is followed if its value can be determined.
 //
-// The caller owns `*out_result`. Leaves locale, context and environment of the
-// caller as they were. Since 0.1.
+// The caller owns `*out_result`. Does not change locale, context and
+// environment of the caller. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_compiler_compile(
     kiln_compiler_t* compiler, kiln_string_view_t source,
     const kiln_compile_options_t* options, kiln_compile_result_t** out_result);
 
-// The same as far as before compiling: a result without code, with the options
-// that the compiler would be given. Loads a lazy compiler. Since 0.1.
+// Everything up to the compilation itself: a result without code, with the
+// options that the compiler would get. Loads a lazy compiler. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_compiler_plan(
     kiln_compiler_t* compiler, const kiln_compile_options_t* options,
     kiln_compile_result_t** out_result);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_compile_result_retain(kiln_compile_result_t* result);
 KILN_API void kiln_compile_result_release(kiln_compile_result_t* result);
 
-// Everything the compiler said, warnings included; "" if nothing. Borrowed.
-// Since 0.1.
+// The compiler's log, warnings included; "" if empty. Borrowed. Since 0.1.
 KILN_API const char* kiln_compile_result_log(
     const kiln_compile_result_t* result);
 
 // The code, with its format, the arch it was compiled for and the lowered names
-// of the name expressions, in their order; NULL where compilation failed.
-// Borrowed; retain it to keep it beyond the result. Since 0.1.
+// of the name expressions, in order; NULL if compilation failed. Borrowed;
+// retain it to keep it beyond the result. Since 0.1.
 KILN_API kiln_code_t* kiln_compile_result_code(
     const kiln_compile_result_t* result);
 
-// What was done otherwise than asked for, e.g. an architecture that is newer
-// than the compiler; "" if nothing was. Borrowed. Since 0.1.
+// Deviations from the request, e.g. for an architecture newer than the
+// compiler; "" if none. Borrowed. Since 0.1.
 KILN_API const char* kiln_compile_result_note(
     const kiln_compile_result_t* result);
 
-// The options that the compiler was given, in their order. None where the
-// result comes from a cache. Borrowed; NULL out of range. Since 0.1.
+// The options passed to the compiler, in order. None if the result comes from a
+// cache. Borrowed; NULL out of range. Since 0.1.
 KILN_API uint32_t
 kiln_compile_result_option_count(const kiln_compile_result_t* result);
 KILN_API const char* kiln_compile_result_option(
@@ -341,48 +341,47 @@ kiln_compile_result_header_count(const kiln_compile_result_t* result);
 KILN_API const char* kiln_compile_result_header(
     const kiln_compile_result_t* result, uint32_t index);
 
-// What became of a precompiled header.
+// The outcome for a precompiled header.
 enum {
-  KILN_COMPILE_PCH_NONE = 0,           // nobody asked for one
+  KILN_COMPILE_PCH_NONE = 0,           // not requested
   KILN_COMPILE_PCH_CREATED = 1,        // made, or used
-  KILN_COMPILE_PCH_NOT_ATTEMPTED = 2,  // NVRTC saw no use in one
-  KILN_COMPILE_PCH_FAILED = 3,         // the compilation did without
+  KILN_COMPILE_PCH_NOT_ATTEMPTED = 2,  // NVRTC found none useful
+  KILN_COMPILE_PCH_FAILED = 3,         // compiled without
 };
 // KILN_COMPILE_PCH_*. Since 0.1.
 KILN_API uint32_t kiln_compile_result_pch(const kiln_compile_result_t* result);
 
-// What the cache had to do with it.
+// The role of the cache.
 enum {
-  KILN_COMPILE_CACHE_NONE = 0,         // there was none
-  KILN_COMPILE_CACHE_HIT = 1,          // it was there; nothing was compiled
-  KILN_COMPILE_CACHE_MISS = 2,         // it was compiled, and kept
-  KILN_COMPILE_CACHE_UNCACHEABLE = 3,  // it was compiled, and not kept
+  KILN_COMPILE_CACHE_NONE = 0,         // no cache
+  KILN_COMPILE_CACHE_HIT = 1,          // found; nothing was compiled
+  KILN_COMPILE_CACHE_MISS = 2,         // compiled and stored
+  KILN_COMPILE_CACHE_UNCACHEABLE = 3,  // compiled, not stored
 };
 // KILN_COMPILE_CACHE_*, and why: "memory", "disk", "an included file has
-// changed"; "" where there was no cache. Borrowed. Since 0.1.
+// changed"; "" without a cache. Borrowed. Since 0.1.
 KILN_API uint32_t
 kiln_compile_result_cache(const kiln_compile_result_t* result);
 KILN_API const char* kiln_compile_result_cache_reason(
     const kiln_compile_result_t* result);
 
-// ---- What lies in a cache ----
+// ---- Cache entries ----
 
-// How an entry came to be.
+// How an entry was made.
 enum {
   KILN_COMPILE_ENTRY_COMPILED = 1,
   KILN_COMPILE_ENTRY_LINKED = 2,
 };
 
-// What an entry of a cache is. thread-compatible
+// Description of a cache entry. thread-compatible
 //
-// Texts are borrowed from the entry and have no NUL; what is not known is
-// empty.
+// Texts are borrowed from the entry and have no NUL; unknown ones are empty.
 typedef struct kiln_compile_entry_t {
   uint32_t action;          // KILN_COMPILE_ENTRY_*
   uint32_t format;          // KILN_CODE_FORMAT_*
   uint32_t line;            // of the tool: 13000 is 13.0
   uint32_t input_count;     // of a link
-  uint32_t file_count;      // that were looked for while it was compiled
+  uint32_t file_count;      // searched while it was compiled
   uint32_t reserved;        // 0
   uint64_t source_bytes;    // of the source, or of a link's inputs
   kiln_string_view_t tool;  // "NVRTC", "libNVVM", "nvJitLink", "driver"
@@ -390,16 +389,16 @@ typedef struct kiln_compile_entry_t {
   kiln_string_view_t arch;  // "sm_90"
 } kiln_compile_entry_t;
 
-// Reads what an entry is; false where no compilation and no link of this Kiln
-// made it. Since 0.1.
+// Describes an entry; false if it was not made by a compilation or a link of
+// this Kiln. Since 0.1.
 KILN_API bool kiln_compile_entry_read(const kiln_cache_entry_t* entry,
                                       kiln_compile_entry_t* out_entry);
 
-// True if every file that an entry was made with holds what it held, and those
-// that were not there still are not: files are read, not looked at. Else
+// True if every file that an entry was made with has the same contents, and
+// those that were missing still are: files are read in full. Else
 // `*out_changed`, borrowed from the entry, is the first that has changed; ""
-// where the entry is none that kiln_compile_entry_read knows. `allocator` may
-// be NULL. Since 0.1.
+// for an entry unknown to kiln_compile_entry_read. `allocator` may be NULL.
+// Since 0.1.
 KILN_API bool kiln_compile_entry_holds(const kiln_cache_entry_t* entry,
                                        const kiln_allocator_t* allocator,
                                        kiln_string_view_t* out_changed);

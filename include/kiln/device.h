@@ -2,19 +2,19 @@
 //
 // device: an open device: a GPU through its driver, or the software device.
 //
-// Devices are opened by kiln_runtime_open_device. Everything behind one works
-// the same whichever it is. On a GPU a device uses the primary context, which
-// it shares with the CUDA runtime and other libraries of the process; no call
-// changes which context is current for the caller.
+// Devices are opened by kiln_runtime_open_device. Objects made on one work the
+// same way on every kind of device. On a GPU a device uses the primary context,
+// shared with the CUDA runtime and other libraries of the process; no call
+// changes the caller's current context.
 //
-// Three statuses mean the same wherever the headers of this module list them
-// without words: DEVICE_LOST, the device cannot be used by this process any
-// more (see kiln_device_t); DRIVER_ERROR, the driver refused, and
-// kiln_status_native has its result; OUT_OF_MEMORY, of the host. A NULL that
-// must not be one is INVALID_ARGUMENT, where there is a status, and so is a
-// number that is none of those that an argument or a field may be. After a
-// fork, what would call a driver is INVALID_STATE in the child, and a release
-// leaves the driver's things to the parent.
+// Three statuses have one meaning wherever the headers of this module list them
+// without comment: DEVICE_LOST, this process can no longer use the device (see
+// kiln_device_t); DRIVER_ERROR, the driver failed, and kiln_status_native has
+// its result; OUT_OF_MEMORY, of the host. A NULL that is not allowed is
+// INVALID_ARGUMENT, in calls that return a status, and so is a value outside
+// those that an argument or a field may have. After a fork, calls that would
+// need the driver are INVALID_STATE in the child, and a release leaves the
+// driver's objects to the parent.
 #ifndef KILN_DEVICE_H_
 #define KILN_DEVICE_H_
 
@@ -24,14 +24,14 @@
 
 KILN_EXTERN_C_BEGIN
 
-// Who keeps a foreign handle alive. thread-compatible
+// The owner of a foreign handle. thread-compatible
 //
 // A host program's own stream or event is used as it is: an `_adopt` function
 // wraps the bare handle. `release(user_data)` is called exactly once, by the
-// thread that gives back the last reference, with no lock of the library held
-// and behind its last use of the handle. It may be NULL, and so may a pointer
-// to an owner: the caller then keeps the handle alive for as long as the
-// object lives. An `_adopt` that fails has taken nothing.
+// thread that gives back the last reference, without any lock of the library
+// and after the last use of the handle. It may be NULL, and so may a pointer to
+// an owner: the caller then keeps the handle alive as long as the object lives.
+// A failed `_adopt` takes nothing.
 typedef struct kiln_owner_t {
   void (*release)(void* user_data);
   void* user_data;
@@ -42,33 +42,33 @@ typedef struct kiln_owner_t {
 // Reference-counted; buffers, streams, events and modules retain theirs.
 //
 // Once a kernel has faulted, or a time limit was reached, the device is lost:
-// every further call that would use it is DEVICE_LOST, releases free what the
-// host holds, and what the device may still use is left alone. A fault is met
-// by every object over the same GPU or software device, also by those of other
-// runtimes; a time limit loses this object alone. The software device then ends
-// the work of this object's streams, and what it put on a default stream; what
-// others have running goes on. Where another object's work waits by an event or
-// a graph for what was ended, a time limit is met by every object, as a fault.
-// When a device comes back stands at kiln_runtime_open_device.
+// every further call that would use it is DEVICE_LOST, releases free host
+// resources, and memory that the device may still use is not freed. A fault
+// affects every object for the same GPU or software device, including those of
+// other runtimes; a time limit affects only this object. The software device
+// then ends the work of this object's streams, and its work on a default
+// stream; work of others continues. If another object's work waits by an event
+// or a graph for the ended work, a time limit affects every object, like a
+// fault. kiln_runtime_open_device documents when a device becomes usable again.
 typedef struct kiln_device_t kiln_device_t;
 
-// Adds a reference, takes one away. NULL is accepted. The last release waits
-// for nothing; the objects that retain the device keep it open. Since 0.1.
+// Adds or releases a reference. NULL is accepted. The last release does not
+// wait; the objects that retain the device keep it open. Since 0.1.
 KILN_API void kiln_device_retain(kiln_device_t* device);
 KILN_API void kiln_device_release(kiln_device_t* device);
 
-// What it is called: "cuda:0", "soft", "cuda:0/2" of a part (kiln/green.h).
-// Borrowed. Since 0.1.
+// Its name: "cuda:0", "soft", "cuda:0/2" for a part (kiln/green.h). Borrowed.
+// Since 0.1.
 KILN_API const char* kiln_device_name(const kiln_device_t* device);
 
-// Why "auto" did not take the GPU, as one line; "" where there is nothing to
-// say. Borrowed. Since 0.1.
+// Why "auto" did not select the GPU, as one line; "" if not applicable.
+// Borrowed. Since 0.1.
 KILN_API const char* kiln_device_note(const kiln_device_t* device);
 
 // Values of kiln_device_info_t.kind.
 enum { KILN_DEVICE_KIND_CUDA = 1, KILN_DEVICE_KIND_SOFT = 2 };
 
-// What a device is. Filled when it is opened. thread-safe
+// Properties of a device. Filled when it is opened. thread-safe
 //
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_device_info_t {
@@ -95,38 +95,38 @@ typedef struct kiln_device_info_t {
   uint32_t window_bytes;        // of an access policy window, at most
 } kiln_device_info_t;
 
-// What the device is. Asks nobody. Borrowed. Since 0.1.
+// The properties of the device. Does not query the driver. Borrowed. Since 0.1.
 KILN_API const kiln_device_info_t* kiln_device_info(
     const kiln_device_t* device);
 
-// Asks for an attribute by the driver's number (CU_DEVICE_ATTRIBUTE_*; names
-// and units: kiln_probe_attribute_name). 0, and OK, where the driver does not
-// know it. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// Queries an attribute by the driver's number (CU_DEVICE_ATTRIBUTE_*; names and
+// units: kiln_probe_attribute_name). 0, and OK, if the driver does not know it.
+// DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_device_attribute(
     kiln_device_t* device, uint32_t attribute, int32_t* out_value);
 
-// Asks how many bytes of device memory are free now. DEVICE_LOST, DRIVER_ERROR.
-// Since 0.1.
+// Queries how many bytes of device memory are free now. DEVICE_LOST,
+// DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_device_query_free(kiln_device_t* device, uint64_t* out_free_bytes);
 
-// Waits until all work of the device's context is done, that of other
-// libraries too. A fault of a kernel is DEVICE_LOST. Since 0.1.
+// Waits until all work of the device's context is done, including that of other
+// libraries. A fault of a kernel is DEVICE_LOST. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_device_synchronize(kiln_device_t* device);
 
-// What a kernel did wrong that ended the device, or, of one that was given up
+// What a kernel did wrong that ended the device or, for one that was abandoned
 // at a time limit (kiln_stream_wait), where it was: kind, kernel, source and
-// PTX line, thread, block, memory. A fault is of all objects over the device's
-// context, a time limit of the one that it ended. The kind is KILN_FAULT_NONE
-// without such a thing, and on a GPU, which does not say. `out_fault` begins
-// with _default. Since 0.1.
+// PTX line, thread, block, memory. A fault is reported by all objects over the
+// device's context, a time limit by the one that it ended. The kind is
+// KILN_FAULT_NONE without a fault, and on a GPU, which does not report it.
+// `out_fault` begins with _default. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_device_fault(const kiln_device_t* device, kiln_fault_t* out_fault);
 
-// The same in words, several lines; empty where there is none. At most
-// `capacity` bytes with the NUL; `out_length`, if not NULL, receives the whole
-// length without it. Since 0.1.
+// The same as text, several lines; empty without a fault. At most `capacity`
+// bytes with the NUL; `out_length`, if not NULL, receives the whole length
+// without it. Since 0.1.
 KILN_API void kiln_device_fault_text(const kiln_device_t* device,
                                      size_t capacity, char* buffer,
                                      size_t* out_length);
@@ -139,18 +139,18 @@ kiln_device_executed(const kiln_device_t* device, uint64_t* out_instructions);
 
 // The driver's handle (CUcontext) of the context that the device is used in,
 // for calls of a host program to the same driver. Valid as long as the device
-// is open; it is not current for anybody. Borrowed. Since 0.1.
+// is open; it is not made current on any thread. Borrowed. Since 0.1.
 KILN_API void* kiln_device_context(const kiln_device_t* device);
 
-// A host program's own context (CUcontext, of cuCtxCreate) as a device: what is
-// made on it is made in that context, which is used as it is and never ended
-// here. `device` says of which driver and GPU it is, and is not kept.
+// A host program's own context (CUcontext, of cuCtxCreate) as a device: objects
+// made on it are made in that context, which is used as it is and never
+// destroyed here. `device` identifies the driver and GPU, and is not retained.
 //
-// It is called as `device` with "/foreign" behind. Contexts have memory, code
-// and faults of their own: buffers, kernels and events of one do not go with
-// streams of another, `kiln_buffer_copy` but for between devices. The context
-// that `device` itself is used in gives `device`, retained; the owner is then
-// told at once. Otherwise each call makes a device of its own.
+// Its name is that of `device` followed by "/foreign". Contexts have memory,
+// code and faults of their own: buffers, kernels and events of one cannot be
+// used with streams of another, except by copies between devices. For the
+// context that `device` itself uses, the result is `device`, retained, and the
+// owner is released at once. Otherwise each call makes a new device.
 //
 //   INVALID_ARGUMENT  `context` is NULL, of another GPU, or none
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
@@ -160,8 +160,8 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_device_adopt(kiln_device_t* device, void* context,
                   const kiln_owner_t* owner, kiln_device_t** out_device);
 
-// The priorities that a stream may have: from `*out_greatest`, which is the
-// lower number (-5), to `*out_least` (0). Both are 0 where a device has no
+// The range of stream priorities: from `*out_greatest`, which is the lower
+// number (-5), to `*out_least` (0). Both are 0 where a device has no
 // priorities. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_device_priorities(
     kiln_device_t* device, int32_t* out_least, int32_t* out_greatest);

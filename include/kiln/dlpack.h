@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: memory handed to other libraries, and taken from them, as DLPack has
-// it: one struct that tells address, device, type and shape, with a function
-// that its taker calls when it is done.
+// device: memory passed to other libraries, and taken from them, by DLPack: one
+// struct with address, device, type and shape, and a function that the consumer
+// calls when it is done.
 //
 // The types are those of dlpack.h under names of our own, with the same layout:
 // a kiln_dlpack_t* is a DLManagedTensorVersioned* of version 1, which Python
 // passes in a capsule named "dltensor_versioned", and a kiln_dlpack_legacy_t* a
-// DLManagedTensor* of the versions before, in a capsule named "dltensor". That
-// the bytes are ready is for the two sides to see to, with a stream or an
-// event.
+// DLManagedTensor* of the versions before, in a capsule named "dltensor". The
+// two sides must ensure that the bytes are ready, with a stream or an event.
 #ifndef KILN_DLPACK_H_
 #define KILN_DLPACK_H_
 
@@ -27,7 +26,7 @@ enum {
   KILN_DLPACK_CUDA_MANAGED = 13,
 };
 
-// What an element is: DLDataTypeCode.
+// The kind of an element: DLDataTypeCode.
 enum {
   KILN_DLPACK_INT = 0,
   KILN_DLPACK_UINT = 1,
@@ -70,11 +69,11 @@ typedef struct kiln_dlpack_tensor_t {
 
 // DLManagedTensorVersioned. thread-compatible
 //
-// Whoever has it calls `deleter` once, on any thread; NULL needs none.
+// Its owner calls `deleter` once, on any thread, unless it is NULL.
 typedef struct kiln_dlpack_t {
   uint32_t major;
   uint32_t minor;
-  void* owner;  // of who made it
+  void* owner;  // of its producer
   void (*deleter)(struct kiln_dlpack_t* self);
   uint64_t flags;
   kiln_dlpack_tensor_t tensor;
@@ -82,24 +81,24 @@ typedef struct kiln_dlpack_t {
 
 // DLManagedTensor: without a version, and without flags. thread-compatible
 //
-// Whoever has it calls `deleter` once, on any thread; NULL needs none.
+// Its owner calls `deleter` once, on any thread, unless it is NULL.
 typedef struct kiln_dlpack_legacy_t {
   kiln_dlpack_tensor_t tensor;
-  void* owner;  // of who made it
+  void* owner;  // of its producer
   void (*deleter)(struct kiln_dlpack_legacy_t* self);
 } kiln_dlpack_legacy_t;
 
 enum { KILN_DLPACK_RANK_MOST = 64 };
 
-// How a buffer is shown. thread-compatible
+// How a buffer is exported. thread-compatible
 typedef struct kiln_dlpack_view_t {
   uint32_t struct_size;     // sizeof(kiln_dlpack_view_t)
   uint32_t rank;            // of `shape`, KILN_DLPACK_RANK_MOST at most
   kiln_dlpack_type_t type;  // default: bytes
-  uint32_t read_only;       // 1: takers must not write
+  uint32_t read_only;       // 1: consumers must not write
   uint64_t offset;          // in bytes, where it begins
-  // As many numbers as `rank`, the last index the densest. NULL: one dimension,
-  // of what lies behind `offset`.
+  // `rank` numbers, the last index the densest. NULL: one dimension, of the
+  // bytes from `offset` on.
   const int64_t* shape;
 } kiln_dlpack_view_t;
 
@@ -110,15 +109,15 @@ static inline kiln_dlpack_view_t kiln_dlpack_view_default(void) {
   return view;
 }
 
-// Shows a buffer to another library, which keeps it until it calls the
+// Exports a buffer to another library, which retains it until it calls the
 // deleter. `view` may be NULL. Memory of a GPU is KILN_DLPACK_CUDA, _CUDA_HOST
 // or _CUDA_MANAGED by its kind. The software device's pinned and managed memory
-// is the host's and KILN_DLPACK_CPU; its device memory has addresses that mean
-// nothing to anybody else.
+// is the host's and KILN_DLPACK_CPU; its device memory has addresses without
+// meaning outside it.
 //
 //   UNSUPPORTED       device memory of the software device
 //   OUT_OF_RANGE      the view is larger than the buffer
-//   INVALID_ARGUMENT  a type that is no whole number of bytes, a negative or
+//   INVALID_ARGUMENT  a type that is not a whole number of bytes, a negative or
 //                     too long shape
 //   OUT_OF_MEMORY
 //
@@ -127,14 +126,14 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_dlpack_export(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
                    kiln_dlpack_t** out_tensor);
 
-// Wraps what another library shows, as kiln_buffer_adopt: the bytes, whose type
-// and shape the caller reads before. The deleter is called behind the last
+// Wraps what another library exports, as kiln_buffer_adopt: the bytes; the
+// caller reads type and shape before. The deleter is called after the last
 // release; on failure the caller still owns the tensor. Kiln does not ask for
 // KILN_DLPACK_READ_ONLY: the caller must not write then.
 //
 //   INCOMPATIBLE      another major version than 1
-//   UNSUPPORTED       memory that is none of the four; elements that do not lie
-//                     side by side; no elements
+//   UNSUPPORTED       memory of none of the four kinds; elements that are not
+//                     contiguous; no elements
 //   INVALID_ARGUMENT  memory of another device, or that the driver does not
 //                     know
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
@@ -143,8 +142,8 @@ kiln_dlpack_export(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
 KILN_API KILN_MUST_USE kiln_status_t kiln_dlpack_import(
     kiln_device_t* device, kiln_dlpack_t* tensor, kiln_buffer_t** out_buffer);
 
-// kiln_dlpack_export for takers that know no version 1: they cannot be told
-// that they must not write.
+// kiln_dlpack_export for consumers without support for version 1, which has no
+// read-only flag.
 //
 //   UNSUPPORTED  also a view that is read_only
 //
@@ -153,8 +152,9 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_dlpack_export_legacy(kiln_buffer_t* buffer, const kiln_dlpack_view_t* view,
                           kiln_dlpack_legacy_t** out_tensor);
 
-// kiln_dlpack_import of what has no version: never INCOMPATIBLE, else the same
-// statuses, and the same ownership. The caller owns `*out_buffer`. Since 0.1.
+// kiln_dlpack_import for tensors without a version: never INCOMPATIBLE, else
+// the same statuses, and the same ownership. The caller owns `*out_buffer`.
+// Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_dlpack_import_legacy(kiln_device_t* device, kiln_dlpack_legacy_t* tensor,
                           kiln_buffer_t** out_buffer);

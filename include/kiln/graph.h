@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: work and its order said once, and run as often as wanted.
+// graph: work and its order, declared once and run any number of times.
 //
-// A graph says what is to be done (nodes) and what waits for what (edges). It
-// is a description: kiln_graph_exec_create makes an executable of it, which is
-// launched on a stream like one piece of work. Graphs are made by hand, here,
-// or by capturing what is put on a stream: kiln/capture.h.
+// A graph describes work (nodes) and dependencies (edges).
+// kiln_graph_exec_create makes an executable of it, which is launched on a
+// stream as one unit. Graphs are built explicitly, here, or by capturing work
+// put on a stream: kiln/capture.h.
 //
 //   kiln_graph_work_t fill = kiln_graph_work_fill(buffer, 0, 1024, 0, 4);
 //   kiln_graph_work_t kernel = kiln_graph_work_launch(launch);
@@ -15,16 +15,16 @@
 //   kiln_graph_exec_create(graph, NULL, &exec);
 //   kiln_graph_exec_launch(exec, stream);             // as often as wanted
 //
-// What keeps what alive. A graph and each executable of it hold what their
-// nodes use: the kernel and the events of a launch, the buffers given to it as
+// Lifetimes. A graph and each executable of it retain what their nodes use: the
+// kernel and the events of a launch, the buffers given to it as
 // kiln_arg_buffer, buffers and arrays of copies and fills, events, host
-// functions' data. It is let go when neither the graph nor an executable nor a
-// launch under way needs it any more. Owners (kiln_owner_t) are told and
-// objects released then by the thread that ended the last of these, or by a
-// thread of the library's own, since the driver's may not call CUDA. Addresses
-// (kiln_arg_pointer, host memory, copied structs) are the caller's to keep.
-// An executable also holds the streams that it was launched on, four at most,
-// so a stream may live until the executables that ran on it have ended.
+// functions' data. They are released when neither the graph nor an executable
+// nor a running launch needs them any more. Owners (kiln_owner_t) and objects
+// are then released by the thread that ended the last of these, or by a thread
+// of the library, since the driver's threads may not call CUDA. The caller
+// keeps addresses valid (kiln_arg_pointer, host memory, copied structs). An
+// executable also retains the streams that it was launched on, at most four, so
+// a stream may live until the executables that ran on it have ended.
 #ifndef KILN_GRAPH_H_
 #define KILN_GRAPH_H_
 
@@ -41,7 +41,7 @@ KILN_EXTERN_C_BEGIN
 //
 // Reference-counted. Retains its device. The graph inside a child or
 // conditional node is a kiln_graph_t too: a view, which retains the graph that
-// it is in, and whose every use is INVALID_STATE once its node is removed.
+// it is in, and every use of it is INVALID_STATE once its node is removed.
 typedef struct kiln_graph_t kiln_graph_t;
 
 // A node of a graph. thread-compatible
@@ -52,8 +52,8 @@ typedef struct kiln_graph_node_t kiln_graph_node_t;
 
 // A graph made ready to run. thread-compatible
 //
-// Reference-counted. Retains its device, and not the graph it was made of,
-// which may change or end.
+// Reference-counted. Retains its device, but not the graph it was made of,
+// which may change or be released.
 typedef struct kiln_graph_exec_t kiln_graph_exec_t;
 
 // ---- Work ----
@@ -118,19 +118,19 @@ typedef struct kiln_graph_fill_t {
 typedef struct kiln_graph_host_t {
   kiln_host_fn_t fn;
   void* user_data;
-  // So many bytes at `user_data` are copied, and the function gets the copy,
-  // which it may change; 0: it gets `user_data` as it is.
+  // This many bytes at `user_data` are copied, and the function gets the copy,
+  // which it may change; 0: it gets `user_data` itself.
   uint64_t copied_bytes;
-  // Told once, when no graph, executable or launch needs `user_data` any more,
-  // by a thread that may call CUDA. Taken only if the call succeeds.
+  // Released once, when no graph, executable or launch needs `user_data` any
+  // more, by a thread that may call CUDA. Taken only if the call succeeds.
   kiln_owner_t owner;
 } kiln_graph_host_t;
 
 // Memory that a launch of the graph allocates. thread-compatible
 //
 // Its address is the same in every launch: kiln_graph_node_address. A graph
-// that does not free it again cannot be launched before somebody did, unless
-// its executable was made with `free_on_launch`.
+// that does not free it cannot be launched again before it is freed, unless its
+// executable was made with `free_on_launch`.
 typedef struct kiln_graph_allocation_t {
   uint64_t bytes;
   kiln_device_t* const* peers;  // that may use it too
@@ -184,7 +184,7 @@ typedef struct kiln_graph_memory_op_t {
   uint32_t word_bytes;  // 4 or 8
 } kiln_graph_memory_op_t;
 
-// Operations in their order. thread-compatible
+// Operations in order. thread-compatible
 typedef struct kiln_graph_memory_ops_t {
   const kiln_graph_memory_op_t* ops;
   uint64_t count;  // 1 to 256
@@ -200,13 +200,13 @@ typedef struct kiln_graph_semaphore_t {
 typedef struct kiln_graph_semaphores_t {
   const kiln_graph_semaphore_t* list;
   uint64_t count;      // 1 to 256
-  kiln_owner_t owner;  // of all their handles; as that of a host call
+  kiln_owner_t owner;  // of all their handles; as for a host call
 } kiln_graph_semaphores_t;
 
-// What a node is to do: `kind` says which member counts. thread-compatible
+// The work of a node: `kind` selects the member. thread-compatible
 //
-// Make one with a kiln_graph_work_... function below. What it points at is read
-// in the call that it is given to.
+// Make one with a kiln_graph_work_... function below. Pointers are read in the
+// call that it is passed to.
 typedef struct kiln_graph_work_t {
   uint32_t kind;  // KILN_GRAPH_*
   uint32_t reserved;
@@ -311,7 +311,7 @@ static inline kiln_graph_work_t kiln_graph_work_fill(kiln_buffer_t* buffer,
   return work;
 }
 
-// Calls `fn(user_data)`, which is the caller's to keep. Since 0.1.
+// Calls `fn(user_data)`; the caller keeps `user_data` valid. Since 0.1.
 static inline kiln_graph_work_t kiln_graph_work_host(kiln_host_fn_t fn,
                                                      void* user_data) {
   kiln_graph_work_t work;
@@ -353,8 +353,8 @@ static inline kiln_graph_work_t kiln_graph_work_wait(kiln_event_t* event) {
   return work;
 }
 
-// Allocates device memory, whose address kiln_graph_node_address tells.
-// Since 0.1.
+// Allocates device memory; kiln_graph_node_address returns its address. Since
+// 0.1.
 static inline kiln_graph_work_t kiln_graph_work_allocate(uint64_t bytes) {
   kiln_graph_work_t work;
   work.kind = KILN_GRAPH_ALLOCATE;
@@ -374,7 +374,7 @@ static inline kiln_graph_work_t kiln_graph_work_free(uint64_t address) {
   return work;
 }
 
-// Operations on words of device memory, in their order. Since 0.1.
+// Operations on words of device memory, in order. Since 0.1.
 static inline kiln_graph_work_t kiln_graph_work_memory_ops(
     const kiln_graph_memory_op_t* ops, uint64_t count) {
   kiln_graph_work_t work;
@@ -385,8 +385,8 @@ static inline kiln_graph_work_t kiln_graph_work_memory_ops(
   return work;
 }
 
-// A choice between bodies, which kiln_graph_node_inner tells and kiln_graph_add
-// fills; `kind` is KILN_GRAPH_IF, _WHILE or _SWITCH. Since 0.1.
+// A choice between bodies, which kiln_graph_node_inner returns and
+// kiln_graph_add fills; `kind` is KILN_GRAPH_IF, _WHILE or _SWITCH. Since 0.1.
 static inline kiln_graph_work_t kiln_graph_work_conditional(
     kiln_graph_condition_t condition, uint32_t kind, uint32_t bodies) {
   kiln_graph_work_t work;
@@ -405,14 +405,14 @@ static inline kiln_graph_work_t kiln_graph_work_conditional(
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_create(kiln_device_t* device, kiln_graph_t** out_graph);
 
-// A copy with the same nodes, names and owners, of a view too. Nodes inside of
-// its nodes have no names in it. Statuses as create; the driver refuses graphs
-// that allocate memory or have conditional nodes. The caller owns `*out_graph`.
+// A copy with the same nodes, names and owners, of a view too. Nodes inside its
+// nodes have no names in it. Statuses as create; the driver refuses graphs that
+// allocate memory or have conditional nodes. The caller owns `*out_graph`.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_clone(kiln_graph_t* graph,
                                                       kiln_graph_t** out_graph);
 
-// One reference more, one less. NULL is accepted. The last release may be made
+// Adds or releases a reference. NULL is accepted. The last release may be made
 // on any thread; executables of the graph live on. Since 0.1.
 KILN_API void kiln_graph_retain(kiln_graph_t* graph);
 KILN_API void kiln_graph_release(kiln_graph_t* graph);
@@ -421,16 +421,16 @@ KILN_API void kiln_graph_release(kiln_graph_t* graph);
 KILN_API kiln_device_t* kiln_graph_device(const kiln_graph_t* graph);
 
 // The driver's handle (CUgraph), for calls of a host program to the same
-// driver. What such calls clone, embed or make executable keeps the owners too,
-// by user objects of the driver's: from then on executables of this graph cost
-// more at each launch. NULL of a view whose node was removed, and where those
-// objects cannot be made. Nodes that such calls remove must not be used here
-// any more; the next list of nodes or edges (kiln_graph_nodes) leaves them out,
-// and they are removed here too. Borrowed. Since 0.1.
+// driver. Clones, child nodes and executables made by such calls retain the
+// owners too, by user objects of the driver: from then on executables of this
+// graph cost more at each launch. NULL for a view whose node was removed, and
+// if those objects cannot be made. Nodes that such calls remove must not be
+// used here any more; the next listing of nodes or edges (kiln_graph_nodes)
+// omits them, and they are removed here too. Borrowed. Since 0.1.
 KILN_API void* kiln_graph_handle(const kiln_graph_t* graph);
 
-// The node that a view is inside of; NULL for a graph of its own. Borrowed.
-// Since 0.1.
+// The node that contains a view; NULL for an independent graph. Borrowed. Since
+// 0.1.
 KILN_API kiln_graph_node_t* kiln_graph_inside(const kiln_graph_t* graph);
 
 // Adds a node that waits for the `after_count` nodes at `after`, all of this
@@ -441,7 +441,7 @@ KILN_API kiln_graph_node_t* kiln_graph_inside(const kiln_graph_t* graph);
 //                     node of a graph has (which one); a child that is, or is
 //                     around, this graph; an address that no ALLOCATE node has,
 //                     or that a FREE node frees already
-//   INVALID_STATE     a node that was removed, a graph that is being captured,
+//   INVALID_STATE     a removed node, a graph that is being captured,
 //                     an argument of the launch that was never given
 //   UNSUPPORTED       the driver is too old: which version has it; a child
 //                     whose nodes allocate, free or choose; a node that does
@@ -458,16 +458,16 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_add(
 typedef struct kiln_graph_addition_t {
   const kiln_graph_work_t* work;
 
-  // What it waits for; read when its turn comes, so that these may be what
-  // additions in front of it were told to write.
+  // The nodes it waits for; read when it is added, so that these may be outputs
+  // of earlier additions.
   kiln_graph_node_t* const* after;
   kiln_graph_node_t** out_node;  // may be NULL
   uint32_t after_count;
   uint32_t reserved;  // 0
 } kiln_graph_addition_t;
 
-// Adds `count` nodes, one behind the other, as kiln_graph_add does, and asks
-// for the caller's context once for all of them: sooner than as many calls.
+// Adds `count` nodes, one after another, like kiln_graph_add, and queries the
+// caller's context once for all of them: faster than separate calls.
 //
 //   kiln_graph_node_t* nodes[2];
 //   kiln_graph_addition_t additions[] = {
@@ -476,18 +476,18 @@ typedef struct kiln_graph_addition_t {
 //   };
 //   kiln_graph_add_all(graph, additions, 2, NULL);
 //
-// Statuses as kiln_graph_add; the message names the addition. What was added in
-// front of a failure stays, and `*out_added`, which may be NULL, says how many
-// those are: their owners are the graph's. The others' `*out_node` is NULL.
+// Statuses as kiln_graph_add; the message names the addition. Nodes added
+// before a failure stay, and `*out_added`, which may be NULL, receives their
+// number: the graph has taken their owners. The others' `*out_node` is NULL.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_add_all(kiln_graph_t* graph, const kiln_graph_addition_t* additions,
                    uint32_t count, uint32_t* out_added);
 
 // Makes a number that conditional nodes obey. `first`, if not NULL, is the
-// value that every launch starts with; else nobody sets it but kernels, and it
-// keeps its value from launch to launch. UNSUPPORTED before CUDA 12.3.
-// DEVICE_LOST, DRIVER_ERROR. `*out_condition` belongs to the graph. Since 0.1.
+// value that every launch starts with; else only kernels set it, and it keeps
+// its value from launch to launch. UNSUPPORTED before CUDA 12.3. DEVICE_LOST,
+// DRIVER_ERROR. `*out_condition` belongs to the graph. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_add_condition(kiln_graph_t* graph, const uint32_t* first,
                          kiln_graph_condition_t* out_condition);
@@ -496,8 +496,8 @@ kiln_graph_add_condition(kiln_graph_t* graph, const uint32_t* first,
 typedef struct kiln_graph_edge_t {
   kiln_graph_node_t* from;
   kiln_graph_node_t* to;
-  // KILN_GRAPH_PORT_* of `from`: what of it is waited for. Other than 0 from
-  // CUDA 12.3 on, and of kernels only.
+  // KILN_GRAPH_PORT_* of `from`: which event of it is waited for. Other than 0
+  // from CUDA 12.3 on, and of kernels only.
   uint32_t from_port;
   uint32_t to_port;  // 0
   uint32_t type;     // KILN_GRAPH_EDGE_*
@@ -511,7 +511,7 @@ enum {
 };
 enum {
   KILN_GRAPH_EDGE_FULL = 0,
-  KILN_GRAPH_EDGE_PROGRAMMATIC = 1,  // `to` waits itself for the memory
+  KILN_GRAPH_EDGE_PROGRAMMATIC = 1,  // `to` itself waits for the memory
 };
 
 // The plain one: `to` begins when all of `from` has ended. Since 0.1.
@@ -521,19 +521,19 @@ static inline kiln_graph_edge_t kiln_graph_edge(kiln_graph_node_t* from,
   return edge;
 }
 
-// Adds edges, or takes them away; all or none. INVALID_ARGUMENT: an edge that
-// is there already, or is not, from a node to itself, or to another graph's
-// node; a cycle is found by kiln_graph_exec_create. INVALID_STATE,
-// UNSUPPORTED, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. Since 0.1.
+// Adds or removes edges; all or none. INVALID_ARGUMENT: an edge that exists
+// already, or does not exist, from a node to itself, or to another graph's
+// node; a cycle is found by kiln_graph_exec_create. INVALID_STATE, UNSUPPORTED,
+// DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_connect(
     kiln_graph_t* graph, const kiln_graph_edge_t* edges, uint32_t edge_count);
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_disconnect(
     kiln_graph_t* graph, const kiln_graph_edge_t* edges, uint32_t edge_count);
 
-// Lists what is there: at most `capacity` are written to the array, and
-// `*out_count` is how many there are in all. Nodes in the order in which they
-// came; the order of edges is the driver's. INVALID_STATE, DEVICE_LOST,
-// DRIVER_ERROR, OUT_OF_MEMORY. What is written is borrowed. Since 0.1.
+// Lists nodes or edges: at most `capacity` are written to the array, and
+// `*out_count` is the total. Nodes are in the order of their addition; the
+// order of edges is the driver's. INVALID_STATE, DEVICE_LOST, DRIVER_ERROR,
+// OUT_OF_MEMORY. The results are borrowed. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_nodes(kiln_graph_t* graph, uint32_t capacity,
                  kiln_graph_node_t** out_nodes, uint32_t* out_count);
@@ -541,47 +541,46 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_edges(kiln_graph_t* graph, uint32_t capacity,
                  kiln_graph_edge_t* out_edges, uint32_t* out_count);
 
-// The node of a name (kiln_graph_node_set_name), the first one where several
-// have it. NOT_FOUND names it. Since 0.1.
+// The node with a name (kiln_graph_node_set_name), the first if several have
+// it. NOT_FOUND names it. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_find(
     kiln_graph_t* graph, const char* name, kiln_graph_node_t** out_node);
 
 // ---- Nodes ----
 
-// Whether the node is in its graph still. Since 0.1.
+// Whether the node is still in its graph. Since 0.1.
 KILN_API bool kiln_graph_node_is_valid(const kiln_graph_node_t* node);
 
 // Borrowed. Since 0.1.
 KILN_API kiln_graph_t* kiln_graph_node_graph(const kiln_graph_node_t* node);
 
-// The driver's handle (CUgraphNode); NULL once it was removed. Since 0.1.
+// The driver's handle (CUgraphNode); NULL after removal. Since 0.1.
 KILN_API void* kiln_graph_node_handle(const kiln_graph_node_t* node);
 
 // KILN_GRAPH_*; a higher number for a kind of a newer driver. Since 0.1.
 KILN_API uint32_t kiln_graph_node_kind(const kiln_graph_node_t* node);
 
-// What it is called in errors and pictures; "" unless a name was given.
-// Borrowed. Since 0.1.
+// Its name in errors and pictures; "" unless a name was given. Borrowed. Since
+// 0.1.
 KILN_API const char* kiln_graph_node_name(const kiln_graph_node_t* node);
 
-// Gives it a name of at most 255 bytes; NULL takes it away. Where the software
-// device reports a fault of the node, it calls it by the name that it had when
-// the executable was made. INVALID_STATE,
-// OUT_OF_MEMORY. Since 0.1.
+// Sets a name of at most 255 bytes; NULL removes it. Fault reports of the
+// software device use the name at the time when the executable was made.
+// INVALID_STATE, OUT_OF_MEMORY. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_node_set_name(kiln_graph_node_t* node, const char* name);
 
-// Of an ALLOCATE node: where its memory is; else 0. Since 0.1.
+// For an ALLOCATE node, the address of its memory; else 0. Since 0.1.
 KILN_API uint64_t kiln_graph_node_address(const kiln_graph_node_t* node);
 
-// The graph inside of a child node (`index` 0) or a conditional one: one
-// object for each. INVALID_ARGUMENT: no such graph in this node; conditional
-// nodes of a captured graph do not tell theirs. INVALID_STATE, DRIVER_ERROR,
+// The graph inside a child node (`index` 0) or a conditional one: one object
+// for each. INVALID_ARGUMENT: no such graph in this node; conditional nodes of
+// a captured graph do not expose theirs. INVALID_STATE, DRIVER_ERROR,
 // OUT_OF_MEMORY. The caller owns `*out_graph`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_node_inner(
     kiln_graph_node_t* node, uint32_t index, kiln_graph_t** out_graph);
 
-// How many of them there are, as far as is known. Since 0.1.
+// The known number of them. Since 0.1.
 KILN_API uint32_t kiln_graph_node_inner_count(const kiln_graph_node_t* node);
 
 // Nodes that it waits for, and nodes that wait for it, as kiln_graph_nodes.
@@ -613,14 +612,14 @@ typedef struct kiln_graph_node_info_t {
   uint64_t slices;        //
 } kiln_graph_node_info_t;
 
-// Asks the driver what the node does. What is not of its kind is 0 or "".
+// Queries the driver for what the node does. Fields of other kinds are 0 or "".
 // INVALID_STATE, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. Texts are borrowed
-// from the node, until it is given other work. Since 0.1.
+// from the node, until its work is changed. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_node_describe(
     kiln_graph_node_t* node, kiln_graph_node_info_t* out_info);
 
-// Gives the node other work of its kind: executables that are made later do
-// that. On failure node and owners are as they were.
+// Changes the work of the node, keeping its kind, for executables made later.
+// On failure node and owners are unchanged.
 //
 //   INVALID_ARGUMENT  another kind; a kind that cannot change (EMPTY, ALLOCATE,
 //                     FREE, CONDITIONAL); what kiln_graph_add refuses
@@ -630,9 +629,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_node_describe(
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_node_set(kiln_graph_node_t* node, const kiln_graph_work_t* work);
 
-// Removes the node with its edges, and all that is inside of it; executables
-// keep theirs. INVALID_STATE: it was removed before, or the graph is being
-// captured. DEVICE_LOST, DRIVER_ERROR: it stays. Since 0.1.
+// Removes the node with its edges and everything inside it; executables keep
+// theirs. INVALID_STATE: it was removed before, or the graph is being captured.
+// DEVICE_LOST, DRIVER_ERROR: it stays. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_node_remove(kiln_graph_node_t* node);
 
@@ -661,8 +660,8 @@ static inline kiln_graph_exec_options_t kiln_graph_exec_options_default(void) {
 //                     names it), options that do not go together, a view
 //   INVALID_STATE     a graph that is being captured
 //   UNSUPPORTED       a second one of a graph whose nodes allocate or free (of
-//                     one with choices, where the driver has that rule), while
-//                     the first is there; `device_launch`, on a device whose
+//                     one with choices, if the driver has that rule), while
+//                     the first exists; `device_launch`, on a device whose
 //                     kernels launch no graphs
 //   DEVICE_LOST, DRIVER_ERROR, DEVICE_OUT_OF_MEMORY, OUT_OF_MEMORY
 //
@@ -671,10 +670,10 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_create(
     kiln_graph_t* graph, const kiln_graph_exec_options_t* options,
     kiln_graph_exec_t** out_exec);
 
-// One reference more, one less. NULL is accepted. The last release waits for
-// nothing: launches under way go on, and what they use is held until they are
-// done. Only where a driver can say nothing about them it waits for the device.
-// Since 0.1.
+// Adds or releases a reference. NULL is accepted. The last release does not
+// wait: running launches continue, and what they use is retained until they are
+// done. Only if a driver cannot report on them it waits for the device. Since
+// 0.1.
 KILN_API void kiln_graph_exec_retain(kiln_graph_exec_t* exec);
 KILN_API void kiln_graph_exec_release(kiln_graph_exec_t* exec);
 
@@ -682,16 +681,16 @@ KILN_API void kiln_graph_exec_release(kiln_graph_exec_t* exec);
 KILN_API kiln_device_t* kiln_graph_exec_device(const kiln_graph_exec_t* exec);
 
 // The driver's handle (CUgraphExec), for calls of a host program to the same
-// driver. Its launches by that are waited for as Kiln's are, but for those made
-// by kernels of an executable without `device_launch`. Borrowed. Since 0.1.
+// driver. Launches through it are waited for like Kiln's, except those made by
+// kernels of an executable without `device_launch`. Borrowed. Since 0.1.
 KILN_API void* kiln_graph_exec_handle(const kiln_graph_exec_t* exec);
 
-// Puts the whole on a stream and returns. Launches of one executable run one
-// behind the other. Allocates nothing, takes no lock, and makes one call to the
-// driver. The first launch on a stream retains that.
+// Puts the graph on a stream and returns. Launches of one executable run one
+// after another. Allocates nothing, takes no lock, and makes one call to the
+// driver. The first launch on a stream retains the stream.
 //
 //   INVALID_ARGUMENT  a stream of another device; memory that a launch before
-//                     allocated and nobody freed
+//                     allocated and that was not freed
 //   INVALID_STATE     a stream that is being captured, whose capture is broken
 //                     by it: embed the graph (kiln_graph_builder_embed)
 //   DEVICE_LOST, DRIVER_ERROR
@@ -700,7 +699,7 @@ KILN_API void* kiln_graph_exec_handle(const kiln_graph_exec_t* exec);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_exec_launch(kiln_graph_exec_t* exec, kiln_stream_t* stream);
 
-// Does in the stream's order what the first launch would do first. Statuses as
+// Performs, in stream order, the preparation of the first launch. Statuses as
 // launch. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_exec_upload(kiln_graph_exec_t* exec, kiln_stream_t* stream);
@@ -718,7 +717,7 @@ enum {
   KILN_GRAPH_UPDATE_ATTRIBUTES = 8,       // attributes that must not change
 };
 
-// What became of an update. thread-compatible
+// The result of an update. thread-compatible
 typedef struct kiln_graph_update_t {
   uint32_t reason;  // KILN_GRAPH_UPDATE_*
   uint32_t reserved;
@@ -726,24 +725,24 @@ typedef struct kiln_graph_update_t {
   kiln_graph_node_t* from;  // an edge's beginning, where it is an edge
 } kiln_graph_update_t;
 
-// Makes the executable do what `graph` says, which must have the same nodes
-// and edges, made in the same order, as the graph that it was made of.
-// Launches under way are not touched. `out_update` may be NULL.
+// Updates the executable to `graph`, which must have the same nodes and edges,
+// made in the same order, as the graph that it was made of. Running launches
+// are not affected. `out_update` may be NULL.
 //
 //   INVALID_ARGUMENT  refused, with the reason and the node
 //   INVALID_STATE     a graph that is being captured
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
-// On failure the executable is as it was. Since 0.1.
+// On failure the executable is unchanged. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_exec_update(kiln_graph_exec_t* exec, kiln_graph_t* graph,
                        kiln_graph_update_t* out_update);
 
-// Gives one node of the executable other work; the graph that `node` is of
-// stays as it is. For KERNEL, COPY (of one dimension), FILL (the same),
-// HOST, CHILD, RECORD, WAIT, MEMORY_OPS and semaphores. `node` is of the graph
-// that the executable was made of. What it used before is held until the
-// executable ends or is updated as a whole.
+// Changes the work of one node of the executable; the graph of `node` is
+// unchanged. For KERNEL, COPY (of one dimension), FILL (the same), HOST, CHILD,
+// RECORD, WAIT, MEMORY_OPS and semaphores. `node` is of the graph that the
+// executable was made of. What it used before is retained until the executable
+// is released or updated as a whole.
 //
 //   INVALID_ARGUMENT  a node that the executable does not have, another kind,
 //                     work that the driver does not change this way
@@ -767,9 +766,9 @@ typedef struct kiln_graph_change_t {
   uint32_t argument_count;
 } kiln_graph_change_t;
 
-// Gives `count` nodes of the executable other work, one behind the other, as
-// kiln_graph_exec_set does, and asks for the caller's context once for all of
-// them: sooner than as many calls.
+// Changes the work of `count` nodes of the executable, one after another, like
+// kiln_graph_exec_set, and queries the caller's context once for all of them:
+// faster than separate calls.
 //
 //   for (uint32_t i = 0; i < count; i++) {
 //     sizes[i] = kiln_arg_u32(i);
@@ -778,8 +777,8 @@ typedef struct kiln_graph_change_t {
 //   kiln_graph_exec_set_all(exec, changes, count, NULL);
 //
 // Statuses as kiln_graph_exec_set and kiln_launch_set; the message names the
-// change. Those in front of a failure stay, and `*out_changed`, which may be
-// NULL, says how many those are. Since 0.1.
+// change. Those before a failure stay, and `*out_changed`, which may be NULL,
+// receives their number. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_set_all(
     kiln_graph_exec_t* exec, const kiln_graph_change_t* changes, uint32_t count,
     uint32_t* out_changed);
@@ -798,27 +797,26 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_graph_exec_is_enabled(
 //
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_graph_memory_t {
-  // Of executables that allocate; a driver counts whole pieces (of 32 MiB in
-  // driver 580) and may count what is free between launches too.
+  // Of executables that allocate; a driver counts whole blocks (of 32 MiB in
+  // driver 580) and may count memory that is free between launches too.
   uint64_t used;
-  uint64_t used_peak;      // the most since the peaks were reset
-  uint64_t reserved;       // held for them and for launches to come
+  uint64_t used_peak;      // the maximum since the peaks were reset
+  uint64_t reserved;       // reserved for them and for later launches
   uint64_t reserved_peak;  //
 } kiln_graph_memory_t;
 
-// Asks the driver; any thread may. Of a part of a device it is the whole
-// device's. UNSUPPORTED: a provider without such memory. DEVICE_LOST,
+// Queries the driver, from any thread. For a part of a device, the values of
+// the whole device. UNSUPPORTED: a provider without such memory. DEVICE_LOST,
 // DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_graph_memory_describe(
     kiln_device_t* device, kiln_graph_memory_t* out_memory);
 
-// Lets both peaks begin again with what is there now. Statuses as describe.
-// Since 0.1.
+// Resets both peaks to the current values. Statuses as describe. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_memory_reset_peaks(kiln_device_t* device);
 
-// Gives back what is reserved and not used: the next launch that allocates
-// takes longer. Statuses as describe. Since 0.1.
+// Releases reserved but unused memory: the next launch that allocates takes
+// longer. Statuses as describe. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_graph_memory_trim(kiln_device_t* device);
 

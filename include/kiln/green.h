@@ -15,8 +15,8 @@
 // A driver lets the context of a part be current for one thread at a time.
 // Launches, copies, fills and records on streams made on the part, and making
 // such a stream (drivers from 12.5), need no current context and may come from
-// any thread; what else is done on a part, its own default streams and
-// releases included, is for one thread at a time, which the caller sees to.
+// any thread; all other use of a part, including its own default streams and
+// releases, is limited to one thread at a time; the caller ensures this.
 #ifndef KILN_GREEN_H_
 #define KILN_GREEN_H_
 
@@ -30,11 +30,11 @@ typedef struct kiln_split_options_t {
   uint32_t struct_size;  // sizeof(kiln_split_options_t)
 
   // Multiprocessors of each part, at least: a device rounds up. Default: the
-  // fewest that it makes a part of.
+  // minimum size of a part.
   uint32_t multiprocessors;
 
-  // KILN_SWITCH_*: each multiprocessor by itself, whatever it is beside. Parts
-  // may be smaller then, and have no large clusters. Default: off.
+  // KILN_SWITCH_*: assign multiprocessors individually, without grouping. Parts
+  // may then be smaller, and have no large clusters. Default: off.
   uint32_t single;
 
   // KILN_SWITCH_*: parts that allow the largest clusters (compute capability
@@ -54,11 +54,11 @@ static inline kiln_split_options_t kiln_split_options_default(void) {
 typedef struct kiln_split_t {
   uint32_t parts;            // at most
   uint32_t multiprocessors;  // of each of them
-  uint32_t rest;             // of no part, if all parts are taken
+  uint32_t rest;             // left over, if all parts are taken
   uint32_t all;              // of the device
 } kiln_split_t;
 
-// Asks what a split would give, and makes nothing. `options` may be NULL. The
+// Queries the result of a split without making it. `options` may be NULL. The
 // device may be a part.
 //
 //   UNSUPPORTED       a driver before CUDA 12.4, or a device without parts
@@ -72,28 +72,29 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_device_query_split(
     kiln_split_t* out_split);
 
 // Splits off `part_count` parts (1 to 256), as `out_parts[0]` and on; the
-// multiprocessors that are left are `*out_rest`, NULL if there are none.
-// `out_rest` may be NULL, and `options`. The device may be a part. It goes on
-// being used as before: only its parts keep to what they have.
+// remaining multiprocessors are `*out_rest`, NULL if there are none. `out_rest`
+// and `options` may be NULL. The device may be a part. It remains usable as
+// before: only its parts are restricted to their multiprocessors.
 //
-// A part is called as the device and its number, "cuda:0/2", or "cuda:0/rest",
-// and has its number of multiprocessors in kiln_device_info. It retains the
-// device. Its last release destroys its context; if that is current for the
-// releasing thread it is left in place, and the log says so. A part whose
-// kernel has faulted is lost together with the device and all its parts.
+// The name of a part is the device's and its number, "cuda:0/2", or
+// "cuda:0/rest", and kiln_device_info has its number of multiprocessors. It
+// retains the device. Its last release destroys its context; if that is current
+// for the releasing thread it is kept, which is logged. A part whose kernel has
+// faulted is lost together with the device and all its parts.
 //
 // Streams of a part are never ordered with the default stream:
 // `with_default_stream` is INVALID_ARGUMENT there.
 //
-//   OUT_OF_RANGE   more parts than kiln_device_query_split tells
-//   and what that gives
+//   OUT_OF_RANGE   more parts than kiln_device_query_split reports
+//   and the statuses of that
 //
-// Nothing is made unless everything is. The caller owns the parts. Since 0.1.
+// Makes all or none. The caller owns the parts. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_device_split(
     kiln_device_t* device, const kiln_split_options_t* options,
     uint32_t part_count, kiln_device_t** out_parts, kiln_device_t** out_rest);
 
-// The device that was split; NULL for one that is no part. Borrowed. Since 0.1.
+// The device that was split; NULL for one that is not a part. Borrowed. Since
+// 0.1.
 KILN_API kiln_device_t* kiln_device_parent(const kiln_device_t* device);
 
 KILN_EXTERN_C_END

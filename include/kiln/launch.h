@@ -3,8 +3,8 @@
 // device: launches with attributes, and launches that are prepared once.
 //
 // kiln_kernel_launch checks everything each time. A prepared launch checks its
-// shape, its attributes and each argument when that is given, and runs as often
-// as wanted for little more than the driver's own call.
+// shape, its attributes and each argument when they are set, and runs any
+// number of times for little more than the cost of the driver's call.
 #ifndef KILN_LAUNCH_H_
 #define KILN_LAUNCH_H_
 
@@ -17,63 +17,63 @@ KILN_EXTERN_C_BEGIN
 
 // ---- Attributes ----
 
-// Fields whose zero is a value: they count where their bit is in `given`. Any
-// other bit is INCOMPATIBLE.
+// Fields for which zero is a value: they take effect if their bit is in
+// `given`. Any other bit is INCOMPATIBLE.
 enum {
   KILN_LAUNCH_GIVEN_PRIORITY = 1,
   KILN_LAUNCH_GIVEN_CARVEOUT = 2,
   KILN_LAUNCH_GIVEN_SYNC_MAP = 4,
 };
 
-// How the blocks of a cluster are put on multiprocessors.
+// How the blocks of a cluster are distributed over multiprocessors.
 enum {
   KILN_CLUSTER_POLICY_DEFAULT = 0,
   KILN_CLUSTER_POLICY_SPREAD = 1,
   KILN_CLUSTER_POLICY_BALANCE = 2,
 };
 
-// Whether a cluster may be larger than every GPU of its generation takes.
+// Whether a cluster may be larger than every GPU of its generation supports.
 enum {
-  KILN_CLUSTER_SIZE_DEFAULT = 0,   // as the kernel says
+  KILN_CLUSTER_SIZE_DEFAULT = 0,   // as set for the kernel
   KILN_CLUSTER_SIZE_PORTABLE = 1,  // at most 8 blocks
   KILN_CLUSTER_SIZE_ANY = 2,       // at most 16 blocks
 };
 
 // The domain in which the kernel's memory barriers order. Barriers of one
-// domain do not wait for what runs in another one; between domains only those
-// of the whole system order.
+// domain do not wait for work in another; between domains only those of the
+// whole system order.
 enum {
   KILN_SYNC_DOMAIN_UNSAID = 0,  // the stream's
   KILN_SYNC_DOMAIN_DEFAULT = 1,
   KILN_SYNC_DOMAIN_REMOTE = 2,
 };
 
-// What the second-level cache does with a line.
+// How the second-level cache treats a line.
 enum {
   KILN_CACHE_ACCESS_NORMAL = 0,
-  KILN_CACHE_ACCESS_STREAMING = 1,   // likely to go first
+  KILN_CACHE_ACCESS_STREAMING = 1,   // evicted first
   KILN_CACHE_ACCESS_PERSISTING = 2,  // likely to stay
 };
 
-// How much shared memory a block may ask for.
+// How much shared memory a block may request.
 enum {
-  KILN_SHARED_MODE_DEFAULT = 0,   // as the kernel was told
-  KILN_SHARED_MODE_PORTABLE = 1,  // what every block has
-  KILN_SHARED_MODE_OPTIN = 2,     // the most that the device gives
+  KILN_SHARED_MODE_DEFAULT = 0,   // as set for the kernel
+  KILN_SHARED_MODE_PORTABLE = 1,  // available to every block
+  KILN_SHARED_MODE_OPTIN = 2,     // the maximum of the device
   KILN_SHARED_MODE_OVERSIZED = 3,
   KILN_SHARED_MODE_PREFER_OVERSIZED = 4,
 };
 
 // How a kernel is launched. thread-compatible
 //
-// Zero in any field is its default: the attribute is not used. Each field says
-// since which CUDA version of the driver it is there (INCOMPATIBLE before) and
-// what the device must have (UNSUPPORTED without); both are asked before the
-// driver is.
+// Zero in any field is its default: the attribute is not used. Each field
+// documents the CUDA version of the driver that introduced it (INCOMPATIBLE
+// before) and what the device must support (UNSUPPORTED without); both are
+// checked before the driver is called.
 //
-// Two attributes of the driver are not here, because they are none of a launch:
-// the synchronization policy (of a stream) and the device-updatable node (of a
-// graph; a driver refuses it outside of a capture).
+// Two attributes of the driver are omitted, because they do not belong to a
+// launch: the synchronization policy (of a stream) and the device-updatable
+// node (of a graph; a driver refuses it outside a capture).
 typedef struct kiln_launch_attributes_t {
   uint32_t struct_size;  // sizeof(kiln_launch_attributes_t)
   uint32_t given;        // KILN_LAUNCH_GIVEN_* bits
@@ -83,34 +83,34 @@ typedef struct kiln_launch_attributes_t {
   // fit on it at once.
   uint32_t cooperative;
 
-  // KILN_SWITCH_*: the kernel may start before the one in front of it in the
-  // stream ends, and waits itself (griddepcontrol.wait). CUDA 11.8, compute
-  // capability 9.0.
+  // KILN_SWITCH_*: the kernel may start before its predecessor in the stream
+  // ends, and waits itself (griddepcontrol.wait). CUDA 11.8, compute capability
+  // 9.0.
   uint32_t overlap;
 
-  // Blocks that run together, close to each other; 0 is 1, and all 0 is no
-  // cluster. Each divides the grid, which counts blocks, not clusters.
-  // CUDA 11.8, a device with clusters.
+  // Blocks that are scheduled together; 0 is 1, and all 0: no cluster. Each
+  // divides the grid, which counts blocks, not clusters. CUDA 11.8, a device
+  // with clusters.
   uint32_t cluster[3];
 
   uint32_t cluster_policy;  // KILN_CLUSTER_POLICY_*. CUDA 11.8, clusters
 
-  // A larger cluster that is taken where there is space: multiples of `cluster`
-  // that divide the grid, the same in z. CUDA 12.8, clusters.
+  // A larger cluster to use if it fits: multiples of `cluster` that divide the
+  // grid, the same in z. CUDA 12.8, clusters.
   uint32_t preferred_cluster[3];
 
   // KILN_CLUSTER_SIZE_*. An attribute of the launch since CUDA 13.2; before
-  // that KILN_CLUSTER_SIZE_ANY is asked for the kernel, and stays.
+  // that KILN_CLUSTER_SIZE_ANY is set for the kernel, permanently.
   uint32_t cluster_size;
 
   uint32_t sync_domain;  // KILN_SYNC_DOMAIN_*. CUDA 12.0, several domains
 
-  // Which number each of the two domains has, below the device's count; with
+  // The number of each of the two domains, below the device's count; with
   // KILN_LAUNCH_GIVEN_SYNC_MAP. CUDA 12.0.
   uint32_t sync_map_default;
   uint32_t sync_map_remote;
 
-  // Percent of a multiprocessor's fast memory that is shared memory, at best;
+  // Percent of a multiprocessor's fast memory that is shared memory, as a hint;
   // with KILN_LAUNCH_GIVEN_CARVEOUT. CUDA 12.5.
   uint32_t carveout;
 
@@ -126,10 +126,11 @@ typedef struct kiln_launch_attributes_t {
   // KILN_SWITCH_*: each block triggers `programmatic_event` as it starts.
   uint32_t trigger_at_start;
 
-  // Addresses that the second-level cache treats in a way of its own, up to the
-  // device's limit; 0 bytes: none. Of the lines in the window, `window_ratio`
-  // (0 to 1) are treated as `window_hit` says, the others as `window_miss`
-  // (KILN_CACHE_ACCESS_*, which must not be PERSISTING). CUDA 11.8.
+  // A window of addresses with its own second-level cache policy, up to the
+  // device's limit; 0 bytes: none. Of the lines in the window, a share of
+  // `window_ratio` (0 to 1) is treated by `window_hit`, the others by
+  // `window_miss` (KILN_CACHE_ACCESS_*, which must not be PERSISTING). CUDA
+  // 11.8.
   uint64_t window_address;
   uint64_t window_bytes;
   float window_ratio;
@@ -142,7 +143,7 @@ typedef struct kiln_launch_attributes_t {
   // not for other processes. CUDA 11.8, compute capability 9.0.
   kiln_event_t* programmatic_event;
 
-  // Recorded when all blocks have started, at best. Without timing, not for
+  // Recorded when all blocks have started, as a hint. Without timing, not for
   // other processes. CUDA 12.3.
   kiln_event_t* completion_event;
 } kiln_launch_attributes_t;
@@ -185,46 +186,45 @@ static inline kiln_launch_attributes_t kiln_launch_attributes_default(void) {
 typedef struct kiln_launch_t kiln_launch_t;
 
 // Prepares a launch: the shape and the attributes are checked (the refusals of
-// kiln_kernel_launch), more shared memory is asked for if it is needed, and
-// memory for the arguments is made, which have no values yet. `config` may be
+// kiln_kernel_launch), more shared memory is requested if needed, and memory
+// for the arguments is allocated, which have no values yet. `config` may be
 // NULL: one block of one thread. Also OUT_OF_MEMORY. The caller owns
 // `*out_launch`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_launch_create(kiln_kernel_t* kernel, const kiln_launch_config_t* config,
                    kiln_launch_t** out_launch);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_launch_retain(kiln_launch_t* launch);
 KILN_API void kiln_launch_release(kiln_launch_t* launch);
 
 // The kernel that it runs. Borrowed. Since 0.1.
 KILN_API kiln_kernel_t* kiln_launch_kernel(const kiln_launch_t* launch);
 
-// Gives one argument, which is checked and copied: what kiln_arg_bytes points
-// at need not live on. Of a buffer the address is copied, so that the buffer
-// must live until the last run has ended. Allocates nothing.
+// Sets one argument, which is checked and copied: the data of kiln_arg_bytes
+// need not stay valid. For a buffer the address is copied, so the buffer must
+// live until the last run has ended. Allocates nothing.
 //
 //   INVALID_ARGUMENT  no such parameter, another size, an integer for a float
-//                     or the other way round, NULL: index and name of the
+//                     or vice versa, NULL: index and name of the
 //                     parameter are in the message
-//   INSUFFICIENT_METADATA  neither the file nor the driver tells the
-//                     parameters; kiln_launch_set_all takes them as they come
+//   INSUFFICIENT_METADATA  neither the file nor the driver has the
+//                     parameters; kiln_launch_set_all accepts any
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_launch_set(kiln_launch_t* launch,
                                                      uint32_t index,
                                                      kiln_argument_t argument);
 
-// Gives all of them. INVALID_ARGUMENT too where their number is another than
-// the kernel's; the arguments before the wrong one are then given.
-// LIMIT_EXCEEDED and OUT_OF_MEMORY: of a kernel whose parameters nobody tells.
-// Since 0.1.
+// Sets all of them. INVALID_ARGUMENT too if their number differs from the
+// kernel's; the arguments before the wrong one are then set. LIMIT_EXCEEDED and
+// OUT_OF_MEMORY: for a kernel with unknown parameters. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_launch_set_all(kiln_launch_t* launch, const kiln_argument_t* arguments,
                     uint32_t argument_count);
 
-// Changes the number of blocks; 0 is 1. Checked like the first one, and without
-// asking the driver. LIMIT_EXCEEDED, INVALID_ARGUMENT. Since 0.1.
+// Changes the number of blocks; 0 is 1. Checked like the first one, without
+// calling the driver. LIMIT_EXCEEDED, INVALID_ARGUMENT. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_launch_set_grid(kiln_launch_t* launch,
                                                           uint32_t x,
                                                           uint32_t y,
@@ -233,7 +233,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_launch_set_grid(kiln_launch_t* launch,
 // Puts the launch on a stream of its device and returns. Allocates nothing,
 // takes no lock, and makes one call to the driver.
 //
-//   INVALID_STATE     an argument was never given (which), or a fork
+//   INVALID_STATE     an argument was never set (which), or a fork
 //   INVALID_ARGUMENT  a stream of another device
 //   LAUNCH_FAILED     the driver refused
 //   DEVICE_LOST, DRIVER_ERROR

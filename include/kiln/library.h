@@ -3,34 +3,35 @@
 // library: programs that come with Kiln, planned once and run many times.
 //
 // Each entry is one or more programs (lib/*.kiln), whose texts are inside the
-// library. A plan has their pipelines and the memory that they need between
-// them; a run puts them on a stream, one behind the other.
+// library. A plan has their pipelines and the memory for intermediate results;
+// a run puts them on a stream, one after another.
 //
-//   // Once: what it is for, and how large its runs are at most.
+//   // Once: the purpose, and the maximum size of its runs.
 //   kiln_library_options_t options = kiln_library_options_default();
 //   options.type = KILN_PROGRAM_TYPE_U32;
 //   options.count = n;
 //   kiln_library_plan_create(dispatcher, "scan", &options, &plan);
 //
-//   // As often as one likes: x and y are resident buffers of 4 n bytes
+//   // Any number of times: x and y are resident buffers of 4 n bytes
 //   // (kiln/resident.h), kiln_buffer_t or addresses on the device.
 //   kiln_binding_t bindings[] = {kiln_bind_resident(x), kiln_bind_resident(y)};
 //   kiln_library_plan_run(plan, NULL, bindings, 2);
 //
-//   // A run returns before it is done. What comes behind it on the stream sees
-//   // what it has made: so does a download on the same one.
+//   // A run returns before it is done. Later work on the stream sees its
+//   // results: so does a download on the same stream.
 //   kiln_resident_download(dispatcher, NULL, y, 0, 4 * n, host);
 //   kiln_library_plan_release(plan);
 //
-// docs/library/ has a page for each entry: what it takes, in which order, which
-// options it has, its limits, and what it costs. examples/library/ has a whole
-// program; `kiln run lib:NAME` runs an entry on files.
+// docs/library/ has a page for each entry: its parameters and their order, its
+// options, its limits, and its cost. examples/library/ has a complete program;
+// `kiln run lib:NAME` runs an entry on files.
 //
-// Sizes: a buffer's elements are those of its bytes, so one that is larger than
-// a run needs is bound by its part (kiln_bind_resident_range); what results
-// need is told by kiln_library_plan_sizes. Buffers begin at a multiple of their
-// element's bytes; 0 bytes are allowed everywhere. What a run writes may not
-// overlap anything else that it takes, but where the entry's page allows it.
+// Sizes: a buffer's elements are those of its bytes, so for one that is larger
+// than a run needs, bind a range (kiln_bind_resident_range);
+// kiln_library_plan_sizes reports the sizes of results. Buffers begin at a
+// multiple of their element's bytes; 0 bytes are allowed everywhere. Written
+// buffers may not overlap any other buffer of the run, except where the entry's
+// page allows it.
 #ifndef KILN_LIBRARY_H_
 #define KILN_LIBRARY_H_
 
@@ -44,7 +45,7 @@
 
 KILN_EXTERN_C_BEGIN
 
-// ---- What there is ----
+// ---- Entries ----
 
 // A program of the library. thread-safe
 //
@@ -52,73 +53,73 @@ KILN_EXTERN_C_BEGIN
 typedef struct kiln_library_entry_t {
   const char* name;         // "scan"
   const char* summary;      // one sentence
-  kiln_string_view_t text;  // as lib/NAME.kiln; a NUL stands behind it
+  kiln_string_view_t text;  // as lib/NAME.kiln; followed by a NUL
 
-  // Of a text that is one of several launches of an entry, or one of its
-  // forms: that entry's name. Such a part has no plan of its own. NULL of an
-  // entry.
+  // For a text that is one of several launches of an entry, or one of its
+  // variants: that entry's name. Such a part has no plan of its own. NULL for
+  // an entry.
   const char* part_of;
 } kiln_library_entry_t;
 
-// How many there are, and one of them, in the order of their names; false,
-// with all zero, out of range. Since 0.1.
+// The number of programs, and one of them, sorted by name; false, with all
+// zero, out of range. Since 0.1.
 KILN_API uint32_t kiln_library_count(void);
 KILN_API bool kiln_library_entry(uint32_t index,
                                  kiln_library_entry_t* out_entry);
 
-// The one of that name; false, with all zero, if there is none. Since 0.1.
+// The program of that name; false, with all zero, if there is none. Since 0.1.
 KILN_API bool kiln_library_find(const char* name,
                                 kiln_library_entry_t* out_entry);
 
-// What a parameter of an entry is by default. thread-safe
+// The default of an entry's parameter. thread-safe
 //
-// Data for those who run entries on files, as `kiln run lib:NAME` does: a plan
-// takes no defaults. The grammar of `shape` and `value` stands at the head of
-// lib/defaults.txt. Static. The caller allocates it, so it stays as it is.
+// Data for programs that run entries on files, as `kiln run lib:NAME` does: a
+// plan takes no defaults. The grammar of `shape` and `value` is at the
+// beginning of lib/defaults.txt. Static. The caller allocates it, so its layout
+// is fixed.
 typedef struct kiln_library_default_t {
   const char* parameter;  // its name
-  uint32_t role;          // KILN_PROGRAM_ROLE_*; NONE of a number
+  uint32_t role;          // KILN_PROGRAM_ROLE_*; NONE for a number
   uint32_t is_sample;     // 1: only for a run that is given no input at all
-  const char* shape;      // of a buffer: "h, w, 3"; "" if nothing is said
+  const char* shape;      // of a buffer: "h, w, 3"; "" if unspecified
   const char* value;      // "200", "extent(x, -1)", "random 0 999"; of an
                           // output the name of a file for it
 } kiln_library_default_t;
 
-// What is said of one parameter of the entry `name`: those of its page, in
-// their order. false, with all zero, out of range and for no such entry.
-// Since 0.1.
+// The default of one parameter of the entry `name`, in the order of its page.
+// false, with all zero, out of range and for no such entry. Since 0.1.
 KILN_API bool kiln_library_default(const char* name, uint32_t index,
                                    kiln_library_default_t* out_default);
 
 // ---- Plans ----
 
-// Programs that are loaded, with memory of their own. thread-compatible
+// Loaded programs, with memory of their own. thread-compatible
 //
 // Reference-counted. Retains its dispatcher. Its runs share memory: they must
-// be ordered behind each other, by one stream or by events, and be made by one
-// thread at a time; whoever wants two at once makes two plans. What asks a plan
-// something (info, parameter, sizes) may be called from any thread.
+// be ordered one after another, by one stream or by events, and be submitted by
+// one thread at a time; for concurrent runs create several plans. Queries of a
+// plan (info, parameter, sizes) may be called from any thread.
 typedef struct kiln_library_plan_t kiln_library_plan_t;
 
-// What elements are joined by.
+// How elements are combined.
 enum {
   KILN_LIBRARY_ADD = 0,  // integers wrap
   KILN_LIBRARY_MIN = 1,  // a NaN only if all are; -0 is below 0
   KILN_LIBRARY_MAX = 2,
 };
 
-// What a plan is for. thread-compatible
+// The options of a plan. thread-compatible
 //
-// Zero in any field is its default. A field that an entry has no use for must
-// be zero, `count` excepted; its page says which it uses.
+// Zero in any field is its default. A field that an entry does not use must be
+// zero, except `count`; its page lists the fields in use.
 typedef struct kiln_library_options_t {
   uint32_t struct_size;  // sizeof(kiln_library_options_t)
 
-  // KILN_PROGRAM_TYPE_* of the elements. Default: what the entry's page says.
+  // KILN_PROGRAM_TYPE_* of the elements. Default: see the entry's page.
   uint32_t type;
 
-  // KILN_PROGRAM_TYPE_* of values that go with keys, of sorts. Default: there
-  // are none.
+  // KILN_PROGRAM_TYPE_* of values associated with keys, of sorts. Default:
+  // none.
   uint32_t value_type;
 
   uint32_t operation;   // KILN_LIBRARY_ADD, ...: of fold and segments
@@ -126,34 +127,33 @@ typedef struct kiln_library_options_t {
   uint32_t descending;  // KILN_SWITCH_*: of sorts. Default: off, ascending
   uint32_t max_ulp;     // kiln_pipeline_options_t.max_ulp. Default: strict
 
-  // KILN_SWITCH_*: of compact: what is not kept stands behind what is, a
+  // KILN_SWITCH_*: of compact: put rejected elements after the kept ones, a
   // partition. Default: off.
   uint32_t rest;
 
-  // Most elements of a run, by its first buffer or as the entry's page counts
-  // them: fewer than 2^32 - 2^16. What a plan's own memory is for; entries with
-  // such memory want it said, others pass it by.
+  // Maximum elements of a run, by its first buffer or as the entry's page
+  // counts them: fewer than 2^32 - 2^16. Determines the size of a plan's own
+  // memory; entries with such memory require it, others ignore it.
   uint64_t count;
 
-  // About how many elements a segment or a row has, which decides what is fast;
-  // of fft and attention how many it has, exactly. Default: 32, of attention
-  // 64.
+  // The approximate number of elements of a segment or a row, for tuning; of
+  // fft and attention the exact number. Default: 32, of attention 64.
   uint64_t segment;
 
-  // Of bfs and components: most rounds until nothing changes. Default: as many
-  // as any input can need.
+  // Of bfs and components: maximum rounds until nothing changes. Default: as
+  // many as any input can need.
   uint32_t rounds;
 
-  // KILN_SWITCH_*: of bfs and components: each edge of the graph is there both
-  // ways. Default: off.
+  // KILN_SWITCH_*: of bfs and components: each edge of the graph is present in
+  // both directions. Default: off.
   uint32_t symmetric;
 
   uint64_t bins;  // of histogram. Default: 256
 
   // Of merge_sort: the body of `fn before(a: T, b: T) -> bool`, in Kiln's own
-  // language (docs/guide/programs.md): whether a stands in front of b, as
-  // "return a % 10 < b % 10;". Read by kiln_library_plan_create, and not kept.
-  // Default: the smaller one does.
+  // language (docs/guide/programs.md): whether a comes before b, as "return a %
+  // 10 < b % 10;". Read by kiln_library_plan_create, and not kept. Default:
+  // ascending.
   const char* order;
 } kiln_library_options_t;
 
@@ -166,16 +166,16 @@ static inline kiln_library_options_t kiln_library_options_default(void) {
 
 // Reads, lowers and loads what the entry `name` needs for these options, and
 // allocates its memory: milliseconds, or less where the dispatcher's cache has
-// the machine code. `options` may be NULL. What is bound in a run is not known
-// yet, so a plan is for any buffers.
+// the machine code. `options` may be NULL. A plan does not depend on the
+// buffers bound in a run.
 //
-//   NOT_FOUND         no entry is called so
+//   NOT_FOUND         no entry has this name
 //   INVALID_ARGUMENT  a part of an entry; a field that the entry does not use,
 //                     or one out of its range; no `count` where it is needed,
 //                     or one of 2^32 - 2^16 or more; an `order` with braces
 //                     that are not its own
 //   COMPILE_FAILED    an `order` that is not valid: the message has its line
-//   UNSUPPORTED       a type that the entry does not do; those of
+//   UNSUPPORTED       a type that the entry does not support; those of
 //                     kiln_pipeline_create
 //   INCOMPATIBLE, DEVICE_LOST, DRIVER_ERROR, DEVICE_OUT_OF_MEMORY,
 //   OUT_OF_MEMORY
@@ -185,63 +185,63 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_library_plan_create(
     kiln_dispatcher_t* dispatcher, const char* name,
     const kiln_library_options_t* options, kiln_library_plan_t** out_plan);
 
-// Whether a plan could be made for these options, as far as that needs no
+// Whether a plan could be made for these options, as far as this needs no
 // device: the statuses of kiln_library_plan_create up to UNSUPPORTED of a type.
-// For those who take an entry's text (kiln_library_find) with defines of their
-// own: what a plan refuses, its text may compute wrongly. `allocator` may be
+// For code that uses an entry's text (kiln_library_find) with its own defines:
+// the text may compute wrong results where a plan refuses. `allocator` may be
 // NULL. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_library_check(const char* name, const kiln_library_options_t* options,
                    const kiln_allocator_t* allocator);
 
-// One reference more, one less. NULL is accepted. The last release of a
-// plan with memory of its own waits for the device's work. Since 0.1.
+// Adds or releases a reference. NULL is accepted. The last release of a plan
+// with memory of its own waits for the device's work. Since 0.1.
 KILN_API void kiln_library_plan_retain(kiln_library_plan_t* plan);
 KILN_API void kiln_library_plan_release(kiln_library_plan_t* plan);
 
 // Puts a run on `stream` (NULL: the dispatcher's first) and returns; errors of
 // the run itself come with what waits for the stream. One binding for each
 // parameter, in the order of the entry's page: resident buffers, buffers,
-// pointers (which nobody can check) and scalars of the parameter's type. What
-// is bound must live until the run is done. Allocates nothing, so that it may
-// be captured into a graph (kiln/capture.h), but for entries with rounds.
+// pointers (which are not checked) and scalars of the parameter's type. Bound
+// memory must stay valid until the run is done. Allocates nothing, so that it
+// may be captured into a graph (kiln/capture.h), except for entries with
+// rounds.
 //
 //   INVALID_ARGUMENT  another number of bindings; more elements than the plan
 //                     was made for; those of kiln_pipeline_dispatch: a scalar
-//                     of another type, a buffer whose size is not what the
-//                     others say, or that overlaps one that is written, where
+//                     of another type, a buffer whose size contradicts the
+//                     others, or that overlaps one that is written, where
 //                     that would spoil a result
 //   UNSUPPORTED       host memory
 //   INVALID_STATE     rounds on a stream that is being captured
 //   DEVICE_LOST, DRIVER_ERROR
 //
-// A run that fails may have put a part of its work on the stream.
+// A failed run may have put part of its work on the stream.
 //
-// An entry with rounds keeps what they need for the buffers that it has them
-// on, and keeps those buffers: a run on the same ones as the one before makes
-// nothing and allocates nothing, one on others prepares them first. Statuses
-// are those of kiln_sequence_finish and kiln_sequence_run, too; where the
-// device has neither cooperative launches nor WHILE nodes it returns when they
-// are done. Since 0.1.
+// An entry with rounds retains its buffers and the state prepared for them: a
+// run on the same buffers as the previous one allocates nothing, one on others
+// prepares them first. Statuses are those of kiln_sequence_finish and
+// kiln_sequence_run, too; if the device has neither cooperative launches nor
+// WHILE nodes, it returns when they are done. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_library_plan_run(kiln_library_plan_t* plan, kiln_stream_t* stream,
                       const kiln_binding_t* bindings, uint32_t binding_count);
 
-// The same, with a pending, which the caller owns: it tells when the run is
-// done, and how it ended. That of an entry with rounds tells NOT_CONVERGED if
-// the last round that `rounds` allows changed something: results are as that
-// round left them. INVALID_STATE on a stream that is being captured. Since 0.1.
+// The same, with a pending, which the caller owns: it reports when the run is
+// done, and its outcome. For an entry with rounds it reports NOT_CONVERGED if
+// the last round that `rounds` allows changed something: the results are those
+// of that round. INVALID_STATE on a stream that is being captured. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_library_plan_begin(kiln_library_plan_t* plan, kiln_stream_t* stream,
                         const kiln_binding_t* bindings, uint32_t binding_count,
                         kiln_pending_t** out_pending);
 
-// How many rounds the run that ended last has done: for when it is done; 0 of
-// an entry without rounds, and before a run. Since 0.1.
+// The number of rounds of the last completed run; call it when that is done. 0
+// for an entry without rounds, and before a run. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_library_plan_rounds(const kiln_library_plan_t* plan, uint32_t* out_rounds);
 
-// What a plan is. thread-compatible
+// Properties of a plan. thread-compatible
 //
 // Only the library fills one; fields may be appended in later versions.
 typedef struct kiln_library_plan_info_t {
@@ -261,19 +261,19 @@ KILN_API bool kiln_library_plan_parameter(
     const kiln_library_plan_t* plan, uint32_t index,
     kiln_pipeline_parameter_t* out_parameter);
 
-// Fills in how many elements parameters have, by those of the others and by
-// values of scalars, as the entry's page says them: how large the buffers of
-// results must be. `inout_sizes` has one for each parameter; a count that is
-// not known is KILN_PROGRAM_COUNT_UNKNOWN, and bytes are the count times
-// kiln_pipeline_parameter_t.type_bytes. A host's work: nothing is run. The
-// plan's `count` is not looked at.
+// Computes the element counts of parameters from those of the others and from
+// values of scalars, by the rules of the entry's page: the required sizes of
+// result buffers. `inout_sizes` has one for each parameter; a count that is not
+// known is KILN_PROGRAM_COUNT_UNKNOWN, and bytes are the count times
+// kiln_pipeline_parameter_t.type_bytes. Computed on the host: nothing is run.
+// Ignores the plan's `count`.
 //
-//   INVALID_ARGUMENT  a count that is neither given nor said by the others, or
-//                     one that is given as something else than they say: the
+//   INVALID_ARGUMENT  a count neither given nor determined by the others, or
+//                     one that contradicts them: the
 //                     message names it
 //   OUT_OF_RANGE      those of kiln_program_sizes
 //
-// Nothing is filled in then. Since 0.1.
+// Nothing is filled in on failure. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_library_plan_sizes(
     const kiln_library_plan_t* plan, kiln_program_size_t* inout_sizes);
 
@@ -281,15 +281,15 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_library_plan_sizes(
 
 // Many patterns as one automaton. thread-safe
 //
-// Tables that are made on the host, and that a run of "aho_corasick" takes.
-// Reference-counted. Nothing in it changes.
+// Tables made on the host, as inputs of a run of "aho_corasick".
+// Reference-counted. Immutable.
 typedef struct kiln_library_patterns_t kiln_library_patterns_t;
 
-// What is bound to a run, in the order of its page. thread-compatible
+// The tables to bind to a run, in the order of its page. thread-compatible
 //
-// Counts are of elements, of 4 bytes each but for `kinds`: host memory, to be
-// uploaded once to buffers of that size. Only the library fills one; fields may
-// be appended in later versions. All is borrowed from the patterns.
+// Counts are in elements, of 4 bytes each except for `kinds`: host memory, to
+// be uploaded once to buffers of that size. Only the library fills one; fields
+// may be appended in later versions. All is borrowed from the patterns.
 typedef struct kiln_library_patterns_tables_t {
   const uint8_t* kinds;  // 256 bytes: the class of each byte
   const uint32_t* next;  // for each state, by classes: the next state
@@ -299,13 +299,13 @@ typedef struct kiln_library_patterns_tables_t {
   const uint32_t* patterns;  // pairs: which one, and its length
   uint64_t pattern_count;    // numbers, two for each pair
   uint32_t longest;          // bytes of the longest pattern
-  uint32_t quiet;            // states at which no pattern ends; they are first
+  uint32_t quiet;            // states where no pattern ends; they come first
 } kiln_library_patterns_tables_t;
 
-// Makes the automaton of `count` patterns of any bytes, which may be 0 of them.
-// Pattern k is number k; the same one may be there more than once. Patterns are
-// not kept. `allocator` may be NULL. A host's work, of as long as there are
-// states times classes.
+// Makes the automaton of `count` patterns of any bytes; `count` may be 0.
+// Pattern k is number k; duplicates are allowed. Patterns are not kept.
+// `allocator` may be NULL. Computed on the host, in time proportional to states
+// times classes.
 //
 //   INVALID_ARGUMENT  a pattern is empty: the message has its number
 //   LIMIT_EXCEEDED    more than 2^26 entries of `next`, or than 2^24 pairs
@@ -317,7 +317,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_library_patterns_create(
     const kiln_string_view_t* patterns, uint32_t count,
     const kiln_allocator_t* allocator, kiln_library_patterns_t** out_patterns);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_library_patterns_retain(kiln_library_patterns_t* patterns);
 KILN_API void kiln_library_patterns_release(kiln_library_patterns_t* patterns);
 

@@ -2,8 +2,8 @@
 //
 // compile: linking device code, with nvJitLink or with the driver.
 //
-// Which of the two is a question of versions, asked for each link anew. The
-// answer is a pure function of facts, which needs neither: kiln_link_choose.
+// The choice depends on versions and is made for each link. It is a pure
+// function of facts, which needs neither linker: kiln_link_choose.
 #ifndef KILN_LINK_H_
 #define KILN_LINK_H_
 
@@ -16,14 +16,14 @@
 
 KILN_EXTERN_C_BEGIN
 
-// Who links. DRIVER is cuLinkCreate and its like.
+// Linkers. DRIVER is cuLinkCreate and related calls.
 enum {
   KILN_LINK_BACKEND_AUTO = 0,
   KILN_LINK_BACKEND_NVJITLINK = 1,
   KILN_LINK_BACKEND_DRIVER = 2,
 };
 
-// "auto", "nvjitlink", "driver"; "?" for a value that is none. Static.
+// "auto", "nvjitlink", "driver"; "?" for an invalid value. Static.
 // Since 0.1.
 KILN_API const char* kiln_link_backend_word(uint32_t backend);
 
@@ -47,28 +47,28 @@ enum {
   KILN_LINK_MAX_INPUTS = 65536,
 };
 
-// One thing that goes into a link. thread-compatible
+// One input of a link. thread-compatible
 typedef struct kiln_link_input_fact_t {
   uint32_t format;    // KILN_CODE_FORMAT_*
-  uint32_t line;      // of what made it, 13000 is 13.0; 0: not known
-  uint32_t ptx_isa;   // of PTX: 10 * major + minor, 90 is 9.0; 0: not known
+  uint32_t line;      // of the tool that made it, 13000 is 13.0; 0: unknown
+  uint32_t ptx_isa;   // of PTX: 10 * major + minor, 90 is 9.0; 0: unknown
   uint32_t reserved;  // 0
   const char* name;   // for messages; may be NULL
 } kiln_link_input_fact_t;
 
-// What an input says of itself: its format, what made it, and of PTX the
-// version in its first line. LTO-IR says it in its head; that in a fatbin, an
-// object or an archive tells the oldest of the lines that write such a head.
-// `out_fact->name` is borrowed from `code`. Since 0.1.
+// The metadata of an input: its format, the tool that made it, and for PTX the
+// version in its first line. LTO-IR has it in its header; in a fatbin, an
+// object or an archive, the header identifies only the oldest release that
+// writes it. `out_fact->name` is borrowed from `code`. Since 0.1.
 KILN_API void kiln_link_input_fact_of(const kiln_code_t* code,
                                       kiln_link_input_fact_t* out_fact);
 
-// What a choice is made from. thread-compatible
+// The facts for a choice. thread-compatible
 //
 // Zero in any field is its default. Borrowed during the call.
 typedef struct kiln_link_facts_t {
   uint32_t struct_size;  // sizeof(kiln_link_facts_t)
-  uint32_t backend;      // KILN_LINK_BACKEND_*: the one that is wanted
+  uint32_t backend;      // KILN_LINK_BACKEND_*: the requested one
 
   // KILN_CODE_FORMAT_*: CUBIN, PTX, LTOIR or RELOCATABLE. Default: CUBIN.
   uint32_t output;
@@ -78,11 +78,11 @@ typedef struct kiln_link_facts_t {
   // The driver that will load what is linked. Default: unknown.
   kiln_compat_driver_t driver;
 
-  // The lines of the nvJitLinks there are, in the order of preference: 12090 is
+  // The releases of the nvJitLinks found, in order of preference: 12090 is
   // 12.9. None: absent.
   const uint32_t* nvjitlinks;
 
-  // What is to be linked, in any order.
+  // The inputs, in any order.
   const kiln_link_input_fact_t* inputs;
 
   uint32_t nvjitlink_count;
@@ -111,28 +111,29 @@ static inline kiln_link_facts_t kiln_link_facts_default(void) {
   return facts;
 }
 
-// What was chosen, and why. thread-safe
+// A choice and its reasons. thread-safe
 //
 // Reference-counted and immutable.
 typedef struct kiln_link_choice_t kiln_link_choice_t;
 
-// Chooses who links. Pure: looks at nothing but `facts`.
+// Chooses the linker. Pure: depends only on `facts`.
 //
-//   * An nvJitLink not newer than the driver links, whatever its major: what it
-//     makes, the driver loads.
+//   * An nvJitLink not newer than the driver links, whatever its major: its
+//     output loads.
 //   * A newer one of the driver's major links too: its cubin follows
 //     minor-version compatibility. Its PTX has its own ISA version, so PTX is
-//     asked of one that the driver is not older than.
+//     made by one that the driver is not older than.
 //   * One of a newer major makes what the driver cannot load. Without
 //     link-time optimisation the driver links; with it another nvJitLink is
 //     taken, or the link is refused.
-//   * A linker is at least as new as what it is given.
-//   * nvJitLink leaves finished machine code (a CUBIN) out without a word, so
-//     none is a candidate for it; the driver is tried, and nobody promises it.
-//   * An unknown driver counts as new enough, and so does none at all, where
+//   * A linker is at least as new as its inputs.
+//   * nvJitLink silently drops linked machine code (a CUBIN), so
+//     none is a candidate for it; the driver is tried, without a documented
+//     guarantee.
+//   * An unknown driver counts as new enough, and so does an absent one, if
 //     something is linked for another machine.
 //
-// OK also where the choice is a refusal: ask kiln_link_choice_status.
+// OK even if the choice is a refusal: check kiln_link_choice_status.
 // INVALID_ARGUMENT: no input, an output that no linker makes, an input that no
 // linker takes. LIMIT_EXCEEDED, OUT_OF_MEMORY. `allocator` may be NULL. The
 // caller owns `*out_choice`. Since 0.1.
@@ -140,25 +141,25 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_link_choose(
     const kiln_link_facts_t* facts, const kiln_allocator_t* allocator,
     kiln_link_choice_t** out_choice);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_link_choice_retain(kiln_link_choice_t* choice);
 KILN_API void kiln_link_choice_release(kiln_link_choice_t* choice);
 
-// KILN_LINK_BACKEND_*; AUTO where the link is refused. Since 0.1.
+// KILN_LINK_BACKEND_*; AUTO if the link is refused. Since 0.1.
 KILN_API uint32_t kiln_link_choice_backend(const kiln_link_choice_t* choice);
 
-// Which nvJitLink, as an index into the facts; UINT32_MAX where none was
-// chosen. Since 0.1.
+// Which nvJitLink, as an index into the facts; UINT32_MAX if none was chosen.
+// Since 0.1.
 KILN_API uint32_t kiln_link_choice_nvjitlink(const kiln_link_choice_t* choice);
 
-// KILN_CODE_FORMAT_* of what will come out. Since 0.1.
+// KILN_CODE_FORMAT_* of the output. Since 0.1.
 KILN_API uint32_t kiln_link_choice_output(const kiln_link_choice_t* choice);
 
 // True if link-time optimisation is on. Since 0.1.
 KILN_API bool kiln_link_choice_lto(const kiln_link_choice_t* choice);
 
-// COMPATIBLE: it will link and load, as far as versions go. UNKNOWN: chosen,
-// and nobody promises it. INCOMPATIBLE: refused. Since 0.1.
+// COMPATIBLE: it will link and load, as far as versions determine. UNKNOWN:
+// chosen, without a documented guarantee. INCOMPATIBLE: refused. Since 0.1.
 KILN_API uint32_t kiln_link_choice_verdict(const kiln_link_choice_t* choice);
 
 // Why, one sentence each, the deciding one last. Borrowed; NULL out of range.
@@ -168,15 +169,14 @@ kiln_link_choice_reason_count(const kiln_link_choice_t* choice);
 KILN_API const char* kiln_link_choice_reason(const kiln_link_choice_t* choice,
                                              uint32_t index);
 
-// What to do about a refusal; NULL where nothing was refused. Borrowed.
-// Since 0.1.
+// The fix for a refusal; NULL if nothing was refused. Borrowed. Since 0.1.
 KILN_API const char* kiln_link_choice_fix(const kiln_link_choice_t* choice);
 
 // OK, or why the link is refused, each time a new status:
 //
 //   NOT_FOUND     there is nothing to link with
-//   UNSUPPORTED   only nvJitLink does this, and there is none, or it is too old
-//   INCOMPATIBLE  the component that is too old is named
+//   UNSUPPORTED   only nvJitLink does this, and it is absent or too old
+//   INCOMPATIBLE  names the component that is too old
 //   INVALID_STATE the driver would link, and there is no device
 //
 // Since 0.1.
@@ -185,7 +185,7 @@ kiln_link_choice_status(const kiln_link_choice_t* choice);
 
 // ---- Options ----
 
-// How hard the code is optimised.
+// Optimisation levels.
 enum {
   KILN_LINK_LEVEL_DEFAULT = 0,
   KILN_LINK_LEVEL_0 = 1,
@@ -194,7 +194,7 @@ enum {
   KILN_LINK_LEVEL_3 = 4,
 };
 
-// As many threads as there are processors.
+// One thread per processor.
 #define KILN_LINK_ALL_THREADS UINT32_MAX
 
 enum {
@@ -204,63 +204,62 @@ enum {
 
 // How something is linked. thread-compatible
 //
-// Zero in any field is its default. Everything is copied. What each backend
-// makes of each field is a table: docs/reference/link-options.md.
+// Zero in any field is its default. Everything is copied. How each backend
+// handles each field: docs/reference/link-options.md.
 typedef struct kiln_link_options_t {
   uint32_t struct_size;  // sizeof(kiln_link_options_t)
-  uint32_t backend;      // KILN_LINK_BACKEND_*: the one that is wanted
+  uint32_t backend;      // KILN_LINK_BACKEND_*: the requested one
 
   // KILN_CODE_FORMAT_*: CUBIN, PTX, LTOIR or RELOCATABLE. Default: CUBIN.
   uint32_t output;
 
   uint32_t lto;  // KILN_SWITCH_*: link-time optimisation. Default: as needed.
 
-  // What messages call the result. Default: "linked".
+  // The name of the result in messages. Default: "linked".
   const char* name;
 
   // "sm_90", "sm_90a". Default: that of the linker's device; nvJitLink needs
-  // one of the two. INVALID_ARGUMENT for what is no architecture at all
-  // (nvJitLink 13 ends the process over some of those), and for "compute_90"
-  // where nvJitLink is to make a cubin.
+  // one of the two. INVALID_ARGUMENT for an invalid architecture (nvJitLink 13
+  // ends the process for some of those), and for "compute_90" if nvJitLink is
+  // to make a cubin.
   const char* arch;
 
-  // Options of what is compiled or assembled. Machine code stays as it was: of
-  // it alone, `max_registers`, `optimization_level` and `ptxas_options` are
-  // refused, as are `ftz`, `prec_div`, `prec_sqrt` and `fma` where nvJitLink
-  // links no LTO-IR, since PTX says itself what it computes. An option that
-  // reaches a part of the inputs is a warning of the settings.
+  // Options of what is compiled or assembled. Machine code is not recompiled:
+  // for it alone, `max_registers`, `optimization_level` and `ptxas_options` are
+  // refused, as are `ftz`, `prec_div`, `prec_sqrt` and `fma` if nvJitLink links
+  // no LTO-IR, since PTX specifies its own arithmetic. An option that affects
+  // only some of the inputs is a warning of the settings.
   uint32_t max_registers;       // of a thread
   uint32_t optimization_level;  // KILN_LINK_LEVEL_*
 
   // KILN_SWITCH_* all.
   uint32_t debug;                      // full debug information
   uint32_t lineinfo;                   // line numbers only
-  uint32_t time;                       // say in the log what took how long
-  uint32_t verbose;                    // say in the log what is used
+  uint32_t time;                       // log how long each step took
+  uint32_t verbose;                    // log what is used
   uint32_t ftz;                        // flush denormal numbers to zero
-  uint32_t prec_div;                   // divide as IEEE 754 says
-  uint32_t prec_sqrt;                  // take square roots as it says
+  uint32_t prec_div;                   // divide as specified by IEEE 754
+  uint32_t prec_sqrt;                  // take square roots likewise
   uint32_t fma;                        // contract a * b + c
-  uint32_t optimize_unused_variables;  // drop those that nobody reads
-  uint32_t no_cache;                   // keep no copy in the driver's cache
+  uint32_t optimize_unused_variables;  // drop those that are never read
+  uint32_t no_cache;                   // do not use the driver's cache
 
-  // Threads; KILN_LINK_ALL_THREADS for as many as there are processors. The
-  // second splits more finely, and may cost speed of the result.
+  // Threads; KILN_LINK_ALL_THREADS for one per processor. The second splits
+  // more finely, which may make the result slower.
   uint32_t split_compile;
   uint32_t split_compile_extended;
 
   // The kernels and the variables that will be used, by their names in the
-  // machine code, so that others may be dropped; one that no input has is
-  // refused. Over machine code without link-time optimisation nvJitLink drops
-  // the kernels that are not named also where only variables are: that is
-  // refused.
+  // machine code, so that others may be dropped; a name that no input defines
+  // is refused. From machine code without link-time optimisation nvJitLink
+  // drops unnamed kernels even if only variables are named: that is refused.
   const char* const* kernels_used;
   const char* const* variables_used;
 
   const char* const* ptxas_options;  // for the assembler, one string each
 
-  // Options as nvJitLink takes them, behind all others. What changes the kind
-  // of the output is refused among them.
+  // Options in nvJitLink's own syntax, after all others. Options that change
+  // the kind of the output are refused.
   const char* const* extra;
 
   uint32_t kernels_used_count;
@@ -268,21 +267,19 @@ typedef struct kiln_link_options_t {
   uint32_t ptxas_options_count;
   uint32_t extra_count;
 
-  // Where the result is looked up and kept. It is kept by the link. Default:
-  // nowhere.
+  // The cache for the result. The link retains it. Default: none.
   kiln_cache_t* cache;
 
-  // KILN_SWITCH_*: nvJitLink links in a process of its own, so that what ends
-  // that process is LINK_FAILED here, with the signal and the inputs, and what
-  // it writes to its standard error is in the log. An input that is damaged in
-  // a way that nvJitLink may survive is linked too; it is BAD_DATA where the
-  // linker fails, or where the result lacks a name that the inputs define. Such
-  // a result is not cached, and a line of the log (WARNING) says so. Default:
-  // in this process, where every damage is BAD_DATA before the link.
-  // UNSUPPORTED where the driver is to link.
+  // KILN_SWITCH_*: nvJitLink links in a separate process, so that a crash of
+  // that process is LINK_FAILED here, with the signal and the inputs, and its
+  // standard error is in the log. An input with damage that nvJitLink may
+  // survive is linked too; it is BAD_DATA if the linker fails, or if the result
+  // lacks a name that the inputs define. Such a result is not cached, which the
+  // log reports (WARNING). Default: in this process, where every damage is
+  // BAD_DATA before the link. UNSUPPORTED if the driver is to link.
   uint32_t isolated;
 
-  // How long it may take; then it is ended. Default: 600.
+  // Time limit in seconds; then it is terminated. Default: 600.
   uint32_t isolated_seconds;
 
   // The program of that process, as an absolute path. It is called with the
@@ -328,13 +325,13 @@ static inline kiln_link_options_t kiln_link_options_default(void) {
   return options;
 }
 
-// The options that a backend gets, as text. thread-safe
+// The options passed to a backend, as text. thread-safe
 //
 // Reference-counted and immutable.
 typedef struct kiln_link_settings_t kiln_link_settings_t;
 
-// What `options` become for `backend`, NVJITLINK or DRIVER. Pure: links
-// nothing and needs neither. `options` may be NULL.
+// Translates `options` for `backend`, NVJITLINK or DRIVER. Pure: links nothing
+// and needs neither. `options` may be NULL.
 //
 //   INVALID_ARGUMENT  an option out of its range, or of two lines; one among
 //                     `extra` that a field is for; no architecture for
@@ -348,20 +345,20 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_link_settings_create(
     const kiln_link_options_t* options, uint32_t backend,
     const kiln_allocator_t* allocator, kiln_link_settings_t** out_settings);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_link_settings_retain(kiln_link_settings_t* settings);
 KILN_API void kiln_link_settings_release(kiln_link_settings_t* settings);
 
-// Each option as its backend is told: "-arch=sm_90" to nvJitLink,
-// "CU_JIT_TARGET=90" to the driver (besides those of its log buffers).
+// Each option in its backend's syntax: "-arch=sm_90" for nvJitLink,
+// "CU_JIT_TARGET=90" for the driver (besides those of its log buffers).
 // Borrowed; NULL out of range. Since 0.1.
 KILN_API uint32_t
 kiln_link_settings_count(const kiln_link_settings_t* settings);
 KILN_API const char* kiln_link_settings_option(
     const kiln_link_settings_t* settings, uint32_t index);
 
-// The options that were set and do nothing in this backend, one sentence each.
-// Borrowed; NULL out of range. Since 0.1.
+// The options that were set but have no effect in this backend, one sentence
+// each. Borrowed; NULL out of range. Since 0.1.
 KILN_API uint32_t
 kiln_link_settings_warning_count(const kiln_link_settings_t* settings);
 KILN_API const char* kiln_link_settings_warning(
@@ -369,34 +366,34 @@ KILN_API const char* kiln_link_settings_warning(
 
 // ---- Linking ----
 
-// What there is to link with. thread-safe
+// The available linkers. thread-safe
 //
 // Every nvJitLink of this machine, and with a device its driver.
-// Reference-counted; made by kiln_runtime_open_linker. Copies are looked for
-// when the first link needs them, and of those only the chosen ones are loaded.
-// What was found is remembered, and that there is none is logged once.
+// Reference-counted; made by kiln_runtime_open_linker. Copies are searched when
+// the first link needs them, and only the chosen ones are loaded. The result of
+// the search is remembered, and an empty result is logged once.
 typedef struct kiln_linker_t kiln_linker_t;
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_linker_retain(kiln_linker_t* linker);
 KILN_API void kiln_linker_release(kiln_linker_t* linker);
 
-// The nvJitLinks that were found, in the order of preference; looks for them
-// if nobody has. 12090 is 12.9, KILN_LINK_NVJITLINK_UNKNOWN one that does not
-// tell. `*out_path` is borrowed. NOT_FOUND for an index out of range; errors as
-// of kiln_locate_find_all. `out_line` and `out_path` may be NULL. Since 0.1.
+// The nvJitLinks that were found, in order of preference; searches for them if
+// necessary. 12090 is 12.9, KILN_LINK_NVJITLINK_UNKNOWN one of unknown version.
+// `*out_path` is borrowed. NOT_FOUND for an index out of range; errors as of
+// kiln_locate_find_all. `out_line` and `out_path` may be NULL. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_linker_nvjitlink_count(kiln_linker_t* linker, uint32_t* out_count);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_linker_nvjitlink(kiln_linker_t* linker, uint32_t index, uint32_t* out_line,
                       const char** out_path);
 
-// The driver that will load what is linked. OUT_OF_MEMORY, INVALID_STATE. Its
+// The driver that will load the result. OUT_OF_MEMORY, INVALID_STATE. Its
 // strings are NULL. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_linker_driver(kiln_linker_t* linker, kiln_compat_driver_t* out_driver);
 
-// One link: inputs in their order, then one result. thread-compatible
+// One link: inputs in order, then one result. thread-compatible
 //
 // Reference-counted. Its logs may be read from any thread at any time.
 //
@@ -408,26 +405,26 @@ kiln_linker_driver(kiln_linker_t* linker, kiln_compat_driver_t* out_driver);
 //   if (kiln_status_is_ok(status)) status = kiln_link_finish(link, &code);
 typedef struct kiln_link_t kiln_link_t;
 
-// Begins a link. `options` may be NULL. Errors of options that do not depend
-// on the backend come here: INVALID_ARGUMENT, LIMIT_EXCEEDED. The caller owns
+// Begins a link. `options` may be NULL. Reports errors of options that do not
+// depend on the backend: INVALID_ARGUMENT, LIMIT_EXCEEDED. The caller owns
 // `*out_link`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_link_create(kiln_linker_t* linker, const kiln_link_options_t* options,
                  kiln_link_t** out_link);
 
-// One reference more, one less. The last one closes. NULL is accepted.
-// Since 0.1.
+// Adds or releases a reference. The last one closes. NULL is accepted. Since
+// 0.1.
 KILN_API void kiln_link_retain(kiln_link_t* link);
 KILN_API void kiln_link_release(kiln_link_t* link);
 
-// Adds an input behind those there are: PTX, a cubin (relocatable or not), a
+// Adds an input after the existing ones: PTX, a cubin (relocatable or not), a
 // fatbin, an object file, an archive of object files or LTO-IR. `code` is
 // retained; bytes are copied; a file is read at once. `format` is
-// KILN_CODE_FORMAT_*; 0: seen from the bytes. `name` is for messages and may be
-// NULL.
+// KILN_CODE_FORMAT_*; 0: detected from the bytes. `name` is for messages and
+// may be NULL.
 //
 //   INVALID_ARGUMENT  a format that no linker takes, no bytes
-//   BAD_DATA          the format is not to be seen from the bytes
+//   BAD_DATA          the format cannot be detected from the bytes
 //   NOT_FOUND, PERMISSION_DENIED, IO_ERROR  of a file
 //   INVALID_STATE     the link is finished or closed
 //   LIMIT_EXCEEDED    more than KILN_LINK_MAX_INPUTS
@@ -442,22 +439,22 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_link_add_file(kiln_link_t* link,
                                                         const char* path,
                                                         uint32_t format);
 
-// Says who would link what there is, without linking or loading anything.
-// OK also where that is a refusal, as kiln_link_choose. Code that is newer than
-// the driver which the software device is like does not keep it from linking,
-// or nvJitLink from linking for it: it reads PTX 6.0 to 9.x. The caller owns
-// `*out_choice`. Since 0.1.
+// Reports which linker would link the current inputs, without linking or
+// loading anything. OK even if that is a refusal, like kiln_link_choose. Code
+// newer than the driver version that the software device emulates does not
+// prevent it from linking, or nvJitLink from linking for it: it reads PTX 6.0
+// to 9.x. The caller owns `*out_choice`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_link_explain(kiln_link_t* link, kiln_link_choice_t** out_choice);
 
-// The options that the backend gets; decides who links first. The caller owns
+// The options passed to the backend; chooses the linker first. The caller owns
 // `*out_settings`. Errors as of kiln_link_choice_status and
 // kiln_link_settings_create; INVALID_ARGUMENT for an option that changes
 // nothing in this link. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 
-// Links. Once: afterwards the link only holds its logs and the choice.
+// Links, once: afterwards the link only has its logs and the choice.
 //
 //   LINK_FAILED       a name that is not defined, code that cannot be read...:
 //                     the message is the log's first error, also where the
@@ -466,7 +463,7 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     it was called: its name is not in the result);
 //                     a function that one input declares or defines with
 //                     parameters or a result of other sizes than another (not
-//                     of LTO-IR, whose types nobody can read);
+//                     of LTO-IR, whose types are not readable);
 //                     kernels of an input that the linker left out, or, of
 //                     finished machine code in an object, a fatbin or an
 //                     archive, would leave out, and its variables; an archive
@@ -488,50 +485,50 @@ kiln_link_settings(kiln_link_t* link, kiln_link_settings_t** out_settings);
 //                     linker refuses what the choice could not know
 //   INVALID_STATE     finished or closed before; the driver was chosen and the
 //                     linker has no device
-//   NOT_FOUND         a kernel or a variable that is said to be used, and no
+//   NOT_FOUND         a kernel or a variable is listed as used, but no
 //                     input has
 //   NOT_FOUND, IO_ERROR  `isolated`, and its program cannot be started
 //   DRIVER_ERROR, LIMIT_EXCEEDED, OUT_OF_MEMORY
 //
-// With a cache the result is looked up by everything that can change it: who
-// links, by its build, what that one is told, and the inputs. On a hit nothing
-// is linked, no nvJitLink is loaded, and the logs are those of then.
+// With a cache the result is looked up by everything that can change it: the
+// linker, by its build, its options, and the inputs. On a hit nothing is
+// linked, no nvJitLink is loaded, and the logs are those of the original link.
 //
-// The caller owns `*out_code`; it holds the lowered names of its inputs.
-// Since 0.1.
+// The caller owns `*out_code`; it has the lowered names of its inputs. Since
+// 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_link_finish(kiln_link_t* link,
                                                       kiln_code_t** out_code);
 
 // Links once for kiln_link_finish of another process, with `isolated`, which
-// started this one: `descriptor` is its end of a socket. What ends this process
-// meanwhile is seen there. IO_ERROR where the other process is gone or asks for
-// nothing; a link that fails is OK. Since 0.1.
+// started this one: `descriptor` is its end of a socket. The other process
+// detects a crash of this one. IO_ERROR if the other process is gone or sends
+// no request; a failed link is OK. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_link_serve(int descriptor);
 
-// Who linked, and what that one ignored; NULL before kiln_link_finish, and
-// where it did not come so far. Borrowed. Since 0.1.
+// The linker that was used, and what it ignored; NULL before kiln_link_finish,
+// and if that failed earlier. Borrowed. Since 0.1.
 KILN_API const kiln_link_choice_t* kiln_link_chosen(const kiln_link_t* link);
 KILN_API const kiln_link_settings_t* kiln_link_used(const kiln_link_t* link);
 
-// A log as it stands, KILN_LINK_LOG_*: whole, "" before there is one. From any
-// thread, before, during and after linking, also after kiln_link_close; what
-// was returned once stays as it was until the link is released. Borrowed.
+// The current text of a log, KILN_LINK_LOG_*: complete, "" if empty. From any
+// thread, before, during and after linking, also after kiln_link_close; a
+// returned text stays valid and unchanged until the link is released. Borrowed.
 // Since 0.1.
 KILN_API const char* kiln_link_log(kiln_link_t* link, uint32_t which);
 
-// What the cache had to do with it.
+// The role of the cache.
 enum {
-  KILN_LINK_CACHE_NONE = 0,         // there was none
-  KILN_LINK_CACHE_HIT = 1,          // it was there; nothing was linked
-  KILN_LINK_CACHE_MISS = 2,         // it was linked, and kept
-  KILN_LINK_CACHE_UNCACHEABLE = 3,  // it was linked, and not kept
+  KILN_LINK_CACHE_NONE = 0,         // no cache
+  KILN_LINK_CACHE_HIT = 1,          // found; nothing was linked
+  KILN_LINK_CACHE_MISS = 2,         // linked and stored
+  KILN_LINK_CACHE_UNCACHEABLE = 3,  // linked, not stored
 };
-// KILN_LINK_CACHE_*, and why: "memory", "disk", "it was not there"; "" where
-// there was no cache. Static. Since 0.1.
+// KILN_LINK_CACHE_*, and why: "memory", "disk", "it was not there"; "" without
+// a cache. Static. Since 0.1.
 KILN_API uint32_t kiln_link_cache(const kiln_link_t* link);
 KILN_API const char* kiln_link_cache_reason(const kiln_link_t* link);
 
-// Lets go of the inputs and of the linker; logs and choice stay. Since 0.1.
+// Releases the inputs and the linker; logs and choice stay. Since 0.1.
 KILN_API void kiln_link_close(kiln_link_t* link);
 
 KILN_EXTERN_C_END

@@ -2,9 +2,9 @@
 //
 // base: the log sink.
 //
-// The library returns its errors and never logs them. What it does log is the
-// story of what it did (which library it took, what a trace wrapper saw), and
-// only into a sink that the host program gives it. Without one it is silent.
+// The library returns its errors and never logs them. It logs what it did
+// (which library it selected, calls seen by a trace wrapper), and only into a
+// sink that the host program provides. Without one it is silent.
 #ifndef KILN_LOG_H_
 #define KILN_LOG_H_
 
@@ -12,7 +12,7 @@
 
 KILN_EXTERN_C_BEGIN
 
-// How much a log line matters. thread-compatible
+// The level of a log line. thread-compatible
 typedef enum kiln_log_level_t {
   KILN_LOG_WARNING = 1,
   KILN_LOG_INFO = 2,
@@ -20,17 +20,17 @@ typedef enum kiln_log_level_t {
   KILN_LOG_TRACE = 4,
 } kiln_log_level_t;
 
-// Receives one line. `module` is the module that speaks ("device"), `line` is
-// NUL-terminated without a newline and lives until the function returns.
-// Called from any thread, also from Kiln's own; must not call back into Kiln.
+// Receives one line. `module` is the module that logs ("device"), `line` is
+// NUL-terminated without a newline and lives until the function returns. Called
+// from any thread, also from Kiln's own; must not call back into Kiln.
 typedef void (*kiln_log_fn_t)(kiln_log_level_t level, const char* module,
                               const char* line, void* user);
 
-// A sink, passed by value; `fn` NULL is silence. thread-safe
+// A sink, passed by value; `fn` NULL: no log. thread-safe
 typedef struct kiln_log_sink_t {
   kiln_log_fn_t fn;
   void* user;
-  uint32_t max_level;  // the most talkative kiln_log_level_t; 0 is WARNING
+  uint32_t max_level;  // the most verbose kiln_log_level_t; 0 is WARNING
   uint32_t reserved;   // 0
 } kiln_log_sink_t;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: buffers: memory that is owned, and moved to and from.
+// device: buffers: owned memory, and transfers.
 //
 // Every offset and size is checked against the buffer: OUT_OF_RANGE names
 // them. A size of 0 does nothing and is OK.
@@ -17,11 +17,11 @@
 
 KILN_EXTERN_C_BEGIN
 
-// What memory is.
+// Kinds of memory.
 enum {
   KILN_MEMORY_DEVICE = 0,   // the device's own
   KILN_MEMORY_PINNED = 1,   // page-locked host memory that the device can use
-  KILN_MEMORY_MANAGED = 2,  // goes to whoever uses it, host or device
+  KILN_MEMORY_MANAGED = 2,  // migrates between host and device
 };
 
 // Memory that a device can use. thread-safe
@@ -30,7 +30,7 @@ enum {
 // one.
 typedef struct kiln_buffer_t kiln_buffer_t;
 
-// Where stream-ordered buffers come from (kiln/pool.h). thread-safe
+// The source of stream-ordered buffers (kiln/pool.h). thread-safe
 //
 // Reference-counted. Retains its device.
 typedef struct kiln_pool_t kiln_pool_t;
@@ -40,14 +40,14 @@ typedef struct kiln_buffer_options_t {
   uint32_t struct_size;  // sizeof(kiln_buffer_options_t)
 
   // KILN_MEMORY_*. Memory of the host is never ordered by `stream` unless it is
-  // taken from `pool`. Default: device memory, or what the pool has.
+  // taken from `pool`. Default: device memory, or that of the pool.
   uint32_t kind;
 
-  // Allocate and free in the order of this stream, where the device has memory
-  // pools: no waiting, and the last release frees behind the work that the
-  // stream then holds. Work on other streams must have been ordered before it.
-  // NULL: usable at once on every stream, and the last release waits for the
-  // device's work.
+  // Allocate and free in the order of this stream, if the device has memory
+  // pools: no waiting, and the last release frees after the work then on the
+  // stream. Work on other streams must have been ordered before it. NULL:
+  // usable at once on every stream, and the last release waits for the device's
+  // work.
   kiln_stream_t* stream;
 
   // Take it from this pool, in the order of `stream`, which must be given.
@@ -64,9 +64,9 @@ static inline kiln_buffer_options_t kiln_buffer_options_default(void) {
 // Allocates `size_bytes` of memory, aligned to at least 256 bytes; its content
 // is undefined. 0 bytes is a buffer without an address. `options` may be NULL.
 //
-//   DEVICE_OUT_OF_MEMORY  with the bytes wanted and free
+//   DEVICE_OUT_OF_MEMORY  with the requested and free bytes
 //   INVALID_ARGUMENT      a stream or a pool of another device, a kind that is
-//                         none or not the pool's, a pool without a stream
+//                         invalid or not the pool's, a pool without a stream
 //   INVALID_STATE         the stream is being captured; an imported pool
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
@@ -75,12 +75,12 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_create(
     kiln_device_t* device, uint64_t size_bytes,
     const kiln_buffer_options_t* options, kiln_buffer_t** out_buffer);
 
-// Wraps memory that somebody else has: `size_bytes` from the device address
-// `address`, which are never freed. `owner` may be NULL (kiln_owner_t). What
-// they are, and where the host finds them, is the driver's answer.
+// Wraps foreign memory: `size_bytes` from the device address `address`, which
+// are never freed. `owner` may be NULL (kiln_owner_t). The driver reports their
+// kind and host address.
 //
-// Page-locked memory of the host program is named by its own address. Memory
-// that the driver does not know cannot be wrapped: kiln_buffer_write and
+// Page-locked memory of the host program is identified by its own address.
+// Memory that the driver does not know cannot be wrapped: kiln_buffer_write and
 // kiln_buffer_read take it as it is.
 //
 //   INVALID_ARGUMENT  no address or no bytes; memory that the driver does not
@@ -96,7 +96,7 @@ kiln_buffer_adopt(kiln_device_t* device, uint64_t address, uint64_t size_bytes,
 
 // A buffer for another process. thread-compatible
 //
-// Bytes that may be sent to it by any way, on the same machine.
+// Bytes that may be sent to it in any manner, on the same machine.
 typedef struct kiln_buffer_export_t {
   uint8_t bytes[64];
   uint64_t size;      // of the buffer
@@ -104,9 +104,9 @@ typedef struct kiln_buffer_export_t {
   uint32_t reserved;  // 0
 } kiln_buffer_export_t;
 
-// Says how another process opens the buffer: one of a pool that was made with
+// Exports the buffer to another process: one of a pool that was made with
 // `interprocess`, or device memory that was made without a stream. The buffer
-// must live until nobody uses what was opened.
+// must live as long as any imported buffer is in use.
 //
 //   INVALID_STATE  any other buffer: ordered by a stream and of the device's
 //                  own pool, of the host, foreign, imported, or of 0 bytes
@@ -118,15 +118,16 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_buffer_export(kiln_buffer_t* buffer, kiln_buffer_export_t* out_export);
 
 // Opens a buffer of another process, on the same GPU, which must be trusted:
-// its word for the size is taken. Of a buffer of a pool the options name that
-// pool, imported, and the stream in whose order the last release lets go of it;
-// the buffer retains both, and the same buffer imported again while it is held
-// is the same object, with the stream that it has. Any other takes no options:
-// the last release waits for the device's work. Must not be used after the
-// other process has released its own.
+// its size is not verified. For a buffer of a pool the options name that pool,
+// imported, and the stream in whose order the last release frees it; the buffer
+// retains both, and importing the buffer again while it is alive returns the
+// same object, with its stream. Any other takes no options: the last release
+// waits for the device's work. Must not be used after the other process has
+// released its own.
 //
-//   INVALID_ARGUMENT  no pool or no stream where there must be, one where there
-//                     must not, or of another device; a pool that is not
+//   INVALID_ARGUMENT  a missing pool or stream where one is required, one where
+//   it
+//                     is not allowed, or of another device; a pool that is not
 //                     imported; no bytes
 //   UNSUPPORTED       a driver that shares no memory, as the software device
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
@@ -136,17 +137,17 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_import(
     kiln_device_t* device, const kiln_buffer_export_t* exported,
     const kiln_buffer_options_t* options, kiln_buffer_t** out_buffer);
 
-// One reference more, one less. NULL is accepted. The last release may be made
+// Adds or releases a reference. NULL is accepted. The last release may be made
 // on any thread, whatever context is current there: stream-ordered memory is
-// freed in the order of its stream. Should that stream be captured by then, the
-// release waits for the device's work instead, so that no free gets into a
-// graph; and so does a release on another thread than the one that made the
-// buffer, or gave it its stream, where that is the per-thread default stream:
-// there it would be another stream. Since 0.1.
+// freed in the order of its stream. If that stream is being captured by then,
+// the release waits for the device's work instead, so that no free becomes part
+// of a graph; and so does a release on another thread than the one that made
+// the buffer, or gave it its stream, where that is the per-thread default
+// stream: there it would be another stream. Since 0.1.
 KILN_API void kiln_buffer_retain(kiln_buffer_t* buffer);
 KILN_API void kiln_buffer_release(kiln_buffer_t* buffer);
 
-// How many bytes it has: as many as were asked for. Since 0.1.
+// Its size in bytes, as requested. Since 0.1.
 KILN_API uint64_t kiln_buffer_size(const kiln_buffer_t* buffer);
 
 // The device address; 0 for a buffer of 0 bytes. Since 0.1.
@@ -155,17 +156,17 @@ KILN_API uint64_t kiln_buffer_address(const kiln_buffer_t* buffer);
 // The device it was made on. Borrowed. Since 0.1.
 KILN_API kiln_device_t* kiln_buffer_device(const kiln_buffer_t* buffer);
 
-// What its memory is: KILN_MEMORY_*. Since 0.1.
+// The kind of its memory: KILN_MEMORY_*. Since 0.1.
 KILN_API uint32_t kiln_buffer_kind(const kiln_buffer_t* buffer);
 
-// Where the host finds the bytes of pinned or managed memory; NULL for device
-// memory and for 0 bytes. The host must not touch them while work that uses
-// them is under way. Borrowed. Since 0.1.
+// The host address of pinned or managed memory; NULL for device memory and for
+// 0 bytes. The host must not access it while work that uses it is running.
+// Borrowed. Since 0.1.
 KILN_API void* kiln_buffer_host(const kiln_buffer_t* buffer);
 
 // From now on the last release frees in the order of `stream`: for a buffer
-// whose work has moved on. Work on the stream it had must have been ordered
-// before that release.
+// whose work has moved to another stream. Work on the stream it had must have
+// been ordered before that release.
 //
 //   INVALID_STATE     memory that is not stream-ordered, or foreign, or of a
 //                     transient store
@@ -218,8 +219,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_buffer_copy(kiln_buffer_t* target,
 // both buffers alive, until the stream has passed the operation. A stream that
 // is being captured takes them into the graph. INVALID_ARGUMENT for a stream of
 // another device; a copy between two devices may be on a stream of either.
-// Other statuses as of the synchronous form; what a kernel in front of it did
-// wrong is told by the call that waits for the stream. Since 0.1.
+// Other statuses as of the synchronous form; faults of an earlier kernel are
+// reported by the call that waits for the stream. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_buffer_write_async(kiln_buffer_t* buffer, kiln_stream_t* stream,
                         uint64_t offset, size_t bytes, const void* data);
@@ -246,9 +247,9 @@ typedef struct kiln_copy_t {
 
 // When the copies of a batch may read.
 enum {
-  KILN_COPY_IN_ORDER = 0,     // behind what is on the stream
+  KILN_COPY_IN_ORDER = 0,     // after the work on the stream
   KILN_COPY_DURING_CALL = 1,  // at once, and all of it before the call returns
-  KILN_COPY_ANY_TIME = 2,     // at once, and also after the call
+  KILN_COPY_ANY_TIME = 2,     // at once, or after the call
 };
 
 // How a batch is made. thread-compatible
@@ -256,7 +257,7 @@ typedef struct kiln_copy_options_t {
   uint32_t struct_size;  // sizeof(kiln_copy_options_t)
 
   // KILN_COPY_*: when the sources may be read. Targets are always written in
-  // the order of the stream. Default: in its order too.
+  // the order of the stream. Default: in stream order too.
   uint32_t source_order;
 } kiln_copy_options_t;
 
@@ -268,15 +269,16 @@ static inline kiln_copy_options_t kiln_copy_options_default(void) {
 
 // Makes `count` copies in the order of `stream`, each as kiln_buffer_copy_async
 // and in any order among themselves: no source or target may overlap another's
-// target. One call of the driver where that has it (CUDA 13.0), else, and on
-// streams of a part (kiln/green.h), one for each copy, of which some may be
-// made when a later one fails; KILN_COPY_ANY_TIME is then in order, and
+// target. One call of the driver if supported (CUDA 13.0), else, and on streams
+// of a part (kiln/green.h), one for each copy, of which some may be made when a
+// later one fails; KILN_COPY_ANY_TIME is then in order, and
 // KILN_COPY_DURING_CALL waits for the stream. Drivers of CUDA 12.8 and 12.9
-// have the call in a form that 13.0 gave up (one argument more); there too it
-// is one call for each copy. `options` may be NULL.
+// have the call in a form that 13.0 removed (one argument more); with them too
+// it is one call for each copy. `options` may be NULL.
 //
-//   INVALID_STATE     the stream is being captured: a graph holds no batches
-//   INVALID_ARGUMENT  the legacy default stream, which drivers refuse for a
+//   INVALID_STATE     the stream is being captured: a graph cannot contain
+//   batches INVALID_ARGUMENT  the legacy default stream, which drivers refuse
+//   for a
 //                     batch; what kiln_buffer_copy_async refuses
 //   OUT_OF_RANGE, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //

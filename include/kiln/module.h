@@ -2,8 +2,8 @@
 //
 // device: modules, kernels, and their launch.
 //
-// A launch is checked before the driver sees it: how many arguments there are,
-// how many bytes each has, and, where the code file says so, which are floats.
+// A launch is checked before it reaches the driver: the number of arguments,
+// the size of each and, if the code file has the types, which are floats.
 #ifndef KILN_MODULE_H_
 #define KILN_MODULE_H_
 
@@ -25,12 +25,12 @@ typedef struct kiln_module_t kiln_module_t;
 // Reference-counted. Retains its module.
 typedef struct kiln_kernel_t kiln_kernel_t;
 
-// What the driver's compiler said while it loaded a module. thread-safe
+// The log of the driver's compiler while it loaded a module. thread-safe
 //
 // Owned by the caller: kiln_load_log_release.
 typedef struct kiln_load_log_t kiln_load_log_t;
 
-// The text, several lines; "" where nothing was said. Borrowed. Since 0.1.
+// The text, several lines; "" if empty. Borrowed. Since 0.1.
 KILN_API const char* kiln_load_log_text(const kiln_load_log_t* log);
 
 // Ends the log. NULL is accepted. Since 0.1.
@@ -40,12 +40,12 @@ KILN_API void kiln_load_log_release(kiln_load_log_t* log);
 typedef struct kiln_module_options_t {
   uint32_t struct_size;  // sizeof(kiln_module_options_t)
   uint32_t reserved;     // 0
-  const char* name;      // what messages call it, e.g. the file. Default: "".
+  const char* name;      // its name in messages, e.g. the file. Default: "".
 
-  // PTX that a cubin was made of, by which the kernels' parameters have names
-  // and types, which machine code has not. Code whose own bytes are loaded
-  // (kiln_code_bytes) is not read where that was done before (kiln_code_image).
-  // Default: none; what is loaded tells.
+  // PTX that a cubin was made from, for the names and types of the kernels'
+  // parameters, which machine code lacks. Code whose own bytes are loaded
+  // (kiln_code_bytes) is not read again (kiln_code_image). Default: none; uses
+  // the loaded code.
   kiln_code_t* described_by;
 } kiln_module_options_t;
 
@@ -55,16 +55,15 @@ static inline kiln_module_options_t kiln_module_options_default(void) {
   return options;
 }
 
-// Loads PTX text (a NUL at its end is not needed), a cubin or a fatbin; which
-// one it is, is seen from the bytes, and those are copied. `options` may be
-// NULL.
+// Loads PTX text (a NUL at its end is not needed), a cubin or a fatbin; the
+// format is detected from the bytes, which are copied. `options` may be NULL.
 //
-// `out_log`, if not NULL, receives the log, also when loading failed. It stays
-// NULL without memory, and where the bytes are not looked at: INVALID_ARGUMENT,
+// `out_log`, if not NULL, receives the log, even if loading failed. It stays
+// NULL without memory, and if the bytes are not examined: INVALID_ARGUMENT,
 // INVALID_STATE after a fork, a device that was lost before.
 //
 //   INVALID_ARGUMENT  `device` or `out_module` is NULL, `image` has a size and
-//                     no bytes, or `described_by` is no PTX
+//                     no bytes, or `described_by` is not PTX
 //   BAD_DATA          none of the three, or malformed: with line and column for
 //                     PTX
 //   INCOMPATIBLE      PTX newer than the driver, or no code for this device;
@@ -81,16 +80,16 @@ kiln_module_load(kiln_device_t* device, kiln_bytes_view_t image,
                  kiln_load_log_t** out_log, kiln_module_t** out_module);
 
 // Makes a module of code: PTX, a cubin or a fatbin. Nothing is loaded before
-// the first kernel or variable is asked for; what loading refuses (see
-// kiln_module_load) is refused then, and tried again by the next call. Retains
+// the first kernel or variable is requested; errors of loading (see
+// kiln_module_load) are reported then, and the next call tries again. Retains
 // `code`. `options` may be NULL; the default name is the code's.
 //
-// Where the code has lowered names, a kernel or variable is found by its name
-// in the source too: "add<float>".
+// If the code has lowered names, a kernel or variable is found by its name in
+// the source too: "add<float>".
 //
-//   INVALID_ARGUMENT  an argument is NULL, code that is to be linked first
+//   INVALID_ARGUMENT  an argument is NULL, code that must be linked first
 //                     (LTO-IR, an object, a library, a relocatable), or
-//                     `described_by` is no PTX
+//                     `described_by` is not PTX
 //   INVALID_STATE after a fork, OUT_OF_MEMORY
 //
 // The caller owns `*out_module`. Since 0.1.
@@ -98,14 +97,14 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_module_create(
     kiln_device_t* device, kiln_code_t* code,
     const kiln_module_options_t* options, kiln_module_t** out_module);
 
-// Loads now what would be loaded later; OK if that was done. The refusals of
+// Loads the code now; OK if it is loaded already. The errors of
 // kiln_module_load. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_module_ready(kiln_module_t* module);
 
 // Whether the code is loaded. Since 0.1.
 KILN_API bool kiln_module_is_loaded(const kiln_module_t* module);
 
-// One reference more, one less. NULL is accepted. The last release unloads, in
+// Adds or releases a reference. NULL is accepted. The last release unloads, in
 // the device's context whatever is current, which waits for the device's work.
 // A kernel retains its module: nothing in use is unloaded. Since 0.1.
 KILN_API void kiln_module_retain(kiln_module_t* module);
@@ -116,28 +115,28 @@ KILN_API kiln_device_t* kiln_module_device(const kiln_module_t* module);
 
 // The driver's handles, for calls of a host program to the same driver: the
 // module (CUmodule), and the library (CUlibrary) that kiln_module_create loads.
-// NULL before it is loaded, and of what is no library. Valid as long as the
-// module lives. Borrowed. Since 0.1.
+// NULL before it is loaded, and for a module that is not a library. Valid as
+// long as the module lives. Borrowed. Since 0.1.
 KILN_API void* kiln_module_handle(const kiln_module_t* module);
 KILN_API void* kiln_module_library(const kiln_module_t* module);
 
-// The kernels of the module, in the order of the file. 0 where the file's
-// format does not let them be listed (a fatbin with an old driver), and where
-// code is not loaded yet. Names are borrowed; NULL for an index out
-// of range. Since 0.1.
+// The kernels of the module, in the order of the file. 0 if the file's format
+// does not allow listing them (a fatbin with an old driver), and if the code is
+// not loaded yet. Names are borrowed; NULL for an index out of range. Since
+// 0.1.
 KILN_API uint32_t kiln_module_kernel_count(const kiln_module_t* module);
 KILN_API const char* kiln_module_kernel_name(const kiln_module_t* module,
                                              uint32_t index);
 
 // Finds a __device__ or __constant__ variable of the module: its device address
-// and its size. Loads the code if that was not done; the refusals of
-// kiln_module_load. NOT_FOUND names the variable. Since 0.1.
+// and its size. Loads the code if necessary; the errors of kiln_module_load.
+// NOT_FOUND names the variable. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_module_global(kiln_module_t* module,
                                                         const char* name,
                                                         uint64_t* out_address,
                                                         uint64_t* out_bytes);
 
-// What a parameter is, where the file says so. PTX writes pointers and signed
+// Kinds of parameters, if the file has them. PTX writes pointers and signed
 // integers as unsigned ones, so an INTEGER of 8 bytes takes a buffer too.
 enum {
   KILN_PARAM_KIND_UNKNOWN = 0,  // any argument of its size
@@ -152,19 +151,19 @@ enum {
 // Only the library makes one; fields may be appended in later versions, so
 // reach the next one by kiln_kernel_param and not by pointer arithmetic.
 typedef struct kiln_kernel_param_t {
-  const char* name;  // "" where the file has none
+  const char* name;  // "" if the file has none
   uint32_t offset;   // bytes, in the packed parameters
   uint32_t bytes;    //
-  uint32_t align;    // bytes; 0 where it is not known
+  uint32_t align;    // bytes; 0 if unknown
   uint32_t kind;     // KILN_PARAM_KIND_*
 } kiln_kernel_param_t;
 
-// What a kernel is and needs. thread-safe
+// Properties and requirements of a kernel. thread-safe
 //
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_kernel_info_t {
   const char* name;              //
-  uint32_t params_known;         // 0: neither the file nor the driver tells
+  uint32_t params_known;         // 0: unknown to the file and the driver
   uint32_t param_count;          //
   uint32_t param_bytes;          // end of the last parameter
   uint32_t registers;            // of a thread, 32 bits each
@@ -177,9 +176,9 @@ typedef struct kiln_kernel_info_t {
 } kiln_kernel_info_t;
 
 // Finds a kernel by name; NULL is the only kernel of the module. Loads the code
-// if that was not done; the refusals of kiln_module_load.
+// if necessary; the errors of kiln_module_load.
 //
-//   NOT_FOUND         none of this name; those there are, are listed
+//   NOT_FOUND         no kernel of this name; lists the existing ones
 //   INVALID_ARGUMENT  `name` is NULL and the module has several, or they cannot
 //                     be listed
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
@@ -189,15 +188,15 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_create(
     kiln_module_t* module, const char* name, kiln_kernel_t** out_kernel);
 
 // Wraps a driver's kernel (CUkernel, cudaKernel_t), so that it can be launched
-// and asked like one of ours. Its module is never unloaded here, and lists
-// nothing. `owner` may be NULL (kiln_owner_t).
+// and queried like one of this library. Its module is never unloaded here, and
+// lists nothing. `owner` may be NULL (kiln_owner_t).
 //
 // A kernel of a library that kiln_module_create loaded on this device keeps
-// that module alive and needs no owner, so that one is released before the call
-// returns. Which library a kernel is of, drivers tell from CUDA 12.5 on; before
-// that, every kernel is somebody else's.
+// that module alive and needs no owner, so the owner is released before the
+// call returns. Drivers report the library of a kernel from CUDA 12.5 on;
+// before that, every kernel counts as foreign.
 //
-//   INVALID_ARGUMENT  `device`, `handle` or `out_kernel` is NULL; no kernel
+//   INVALID_ARGUMENT  `device`, `handle` or `out_kernel` is NULL; not a kernel
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
 // The caller owns `*out_kernel`. Since 0.1.
@@ -205,7 +204,7 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_kernel_adopt(kiln_device_t* device, void* handle,
                   const kiln_owner_t* owner, kiln_kernel_t** out_kernel);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_kernel_retain(kiln_kernel_t* kernel);
 KILN_API void kiln_kernel_release(kiln_kernel_t* kernel);
 
@@ -217,7 +216,8 @@ KILN_API const char* kiln_kernel_name(const kiln_kernel_t* kernel);
 // Borrowed. Since 0.1.
 KILN_API void* kiln_kernel_handle(const kiln_kernel_t* kernel);
 
-// What the kernel is and needs. Asks nobody. Borrowed. Since 0.1.
+// Properties and requirements of the kernel. Does not call the driver.
+// Borrowed. Since 0.1.
 KILN_API const kiln_kernel_info_t* kiln_kernel_info(
     const kiln_kernel_t* kernel);
 
@@ -226,7 +226,7 @@ KILN_API const kiln_kernel_info_t* kiln_kernel_info(
 KILN_API const kiln_kernel_param_t* kiln_kernel_param(
     const kiln_kernel_t* kernel, uint32_t index);
 
-// What kiln_kernel_attribute tells of a kernel on its module's device.
+// Attributes of a kernel on its module's device, for kiln_kernel_attribute.
 enum {
   KILN_KERNEL_ATTRIBUTE_MAX_THREADS = 0,         // of a block
   KILN_KERNEL_ATTRIBUTE_SHARED_BYTES = 1,        // static, of a block
@@ -239,14 +239,14 @@ enum {
   KILN_KERNEL_ATTRIBUTE_MAX_DYNAMIC_SHARED = 8,  // without opting in further
   KILN_KERNEL_ATTRIBUTE_SHARED_CARVEOUT = 9,     // percent; -1: the driver's
   KILN_KERNEL_ATTRIBUTE_CLUSTER_MUST_BE_SET = 10,
-  KILN_KERNEL_ATTRIBUTE_CLUSTER_WIDTH = 11,  // required; 0: none is
+  KILN_KERNEL_ATTRIBUTE_CLUSTER_WIDTH = 11,  // required; 0: none
   KILN_KERNEL_ATTRIBUTE_CLUSTER_HEIGHT = 12,
   KILN_KERNEL_ATTRIBUTE_CLUSTER_DEPTH = 13,
   KILN_KERNEL_ATTRIBUTE_CLUSTER_NON_PORTABLE = 14,
   KILN_KERNEL_ATTRIBUTE_CLUSTER_POLICY = 15,
 };
 
-// Asks for one attribute. What cannot change is asked of the driver once.
+// Queries one attribute. Constant attributes are queried from the driver once.
 // INVALID_ARGUMENT: no such attribute; INCOMPATIBLE, DEVICE_LOST, DRIVER_ERROR.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_attribute(
@@ -258,16 +258,16 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_attribute(
 typedef size_t (*kiln_block_shared_fn_t)(int threads);
 
 // How many blocks of `threads` threads and `dynamic_bytes` of dynamic shared
-// memory one multiprocessor holds at once; 0 if not one.
-// INVALID_ARGUMENT: `threads` is 0. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// memory fit on one multiprocessor at once; may be 0. INVALID_ARGUMENT:
+// `threads` is 0. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_kernel_max_blocks(kiln_kernel_t* kernel, uint32_t threads,
                        uint64_t dynamic_bytes, uint32_t* out_blocks);
 
-// The size of a block with which most threads run at once, and the fewest
-// blocks that fill the device. `shared_of`, if not NULL, says how much dynamic
-// shared memory a block of each size needs; else every block needs
-// `dynamic_bytes`. `limit` is the largest size that is wanted; 0 is any.
+// The block size that maximises the number of concurrent threads, and the
+// minimum number of blocks that fill the device. `shared_of`, if not NULL,
+// returns how much dynamic shared memory a block of each size needs; else every
+// block needs `dynamic_bytes`. `limit` is the maximum size; 0 is any.
 // DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_kernel_best_block(kiln_kernel_t* kernel, kiln_block_shared_fn_t shared_of,
@@ -275,8 +275,8 @@ kiln_kernel_best_block(kiln_kernel_t* kernel, kiln_block_shared_fn_t shared_of,
                        uint32_t* out_blocks, uint32_t* out_threads);
 
 // Dynamic shared memory that a block may have if `blocks` of `threads` threads
-// are to run on one multiprocessor at once. INVALID_ARGUMENT: so many do not.
-// DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// are to run on one multiprocessor at once. INVALID_ARGUMENT: that many do not
+// fit. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_kernel_available_shared(kiln_kernel_t* kernel, uint32_t blocks,
                              uint32_t threads, uint64_t* out_bytes);
@@ -292,8 +292,8 @@ enum {
 
 // One argument of a launch: a tagged value. thread-compatible
 //
-// Make one with a kiln_arg_... function below. Borrows what it points at until
-// the launch has returned; a buffer must live until the kernel has ended.
+// Make one with a kiln_arg_... function below. Borrows its pointer until the
+// launch has returned; a buffer must live until the kernel has ended.
 typedef struct kiln_argument_t {
   uint32_t kind;   // KILN_ARGUMENT_*
   uint32_t bytes;  // of the parameter that it fits
@@ -406,7 +406,7 @@ typedef struct kiln_launch_config_t {
   uint32_t block[3];      // threads; 0 is 1
   uint32_t shared_bytes;  // dynamic shared memory of a block
 
-  // How it is launched: cooperatively, in clusters, ... Default: plainly.
+  // Launch attributes: cooperative, clusters, ... Default: none.
   const struct kiln_launch_attributes_t* attributes;
 } kiln_launch_config_t;
 
@@ -417,13 +417,13 @@ static inline kiln_launch_config_t kiln_launch_config_default(void) {
   return config;
 }
 
-// Puts a launch on a stream and returns; what the kernel does wrong is
-// reported by the call that waits for it. More shared memory than a block has
-// by default is asked of the driver where the device has it. For up to 32
-// arguments and 4 KiB of parameters it allocates nothing and takes no lock.
+// Puts a launch on a stream and returns; faults of the kernel are reported by
+// the call that waits for it. More shared memory than a block has by default is
+// requested from the driver if the device has it. For up to 32 arguments and 4
+// KiB of parameters it allocates nothing and takes no lock.
 //
 //   INVALID_ARGUMENT  the number of arguments, the size of one, an integer for
-//                     a float or the other way round (index and name of the
+//                     a float or vice versa (index and name of the
 //                     parameter are in the message), a NULL buffer,
 //                     a stream or buffer of another device, a block that
 //                     differs from the kernel's required one, a grid that its
@@ -431,7 +431,7 @@ static inline kiln_launch_config_t kiln_launch_config_default(void) {
 //                     that is launched in clusters only
 //   LIMIT_EXCEEDED    a dimension, the threads of a block, shared memory, the
 //                     bytes of all arguments, or more than 4,096 of them:
-//                     which, how much, and how much there may be
+//                     which, how much, and the limit
 //   INCOMPATIBLE, UNSUPPORTED  an attribute that the driver or the device does
 //                     not know: kiln/launch.h
 //   LAUNCH_FAILED     the driver refused
@@ -445,10 +445,10 @@ kiln_kernel_launch(kiln_kernel_t* kernel, kiln_stream_t* stream,
 
 // ---- Occupancy of clusters ----
 
-// The most blocks that a cluster of such a launch may have. 1 on the software
+// The maximum number of blocks in a cluster of such a launch. 1 on the software
 // device, where each block is a cluster by itself.
 //
-//   INVALID_ARGUMENT  an argument is NULL, or a block has no such size
+//   INVALID_ARGUMENT  an argument is NULL, or an invalid block size
 //   UNSUPPORTED       a GPU below compute capability 9.0, which has no clusters
 //   DEVICE_LOST, DRIVER_ERROR
 //
@@ -457,12 +457,12 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_max_cluster(
     kiln_kernel_t* kernel, const kiln_launch_config_t* config,
     uint32_t* out_blocks);
 
-// How many clusters of such a launch the device holds at once; 0 if not one.
+// How many clusters of such a launch fit on the device at once; may be 0.
 // `cluster` is the size of each in blocks, where 0 is 1. Statuses as of
 // kiln_kernel_max_cluster, and
 //
 //   UNSUPPORTED       several blocks, on the software device
-//   LAUNCH_FAILED     a cluster that is too large, or divides not the grid
+//   LAUNCH_FAILED     a cluster that is too large, or does not divide the grid
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_kernel_active_clusters(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: pools: where stream-ordered buffers come from.
+// device: pools: the source of stream-ordered buffers.
 //
 // A driver keeps memory that was freed in a pool and hands it out again. Every
-// device has a pool of its own, which kiln_buffer_create takes from unless it
-// is told another; it belongs to the whole process. A pool of one's own has its
-// own limit, its own threshold and its own numbers.
+// device has a pool of its own, which kiln_buffer_create uses unless given
+// another; it belongs to the whole process. A separate pool has its own limit,
+// threshold and statistics.
 //
-// A transient store stands before a pool: it keeps blocks for one stream and
-// hands them out again there without asking the driver.
+// A transient store is a layer above a pool: it keeps blocks for one stream and
+// reuses them there without calling the driver.
 #ifndef KILN_POOL_H_
 #define KILN_POOL_H_
 
@@ -29,7 +29,7 @@ typedef struct kiln_pool_options_t {
   // need a driver of CUDA 13.0. Default: device memory.
   uint32_t kind;
 
-  // The most it may hold, which the driver may round up; needs a driver of CUDA
+  // The maximum size, which the driver may round up; needs a driver of CUDA
   // 12.2. Default: what the device has.
   uint64_t max_bytes;
 
@@ -60,22 +60,22 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_pool_create(kiln_device_t* device, const kiln_pool_options_t* options,
                  kiln_pool_t** out_pool);
 
-// Wraps the pool that the driver takes the device's stream-ordered memory from
-// now. It is never destroyed, and left as it was found but for one thing that
-// is asked for: if its threshold is 0, so that it keeps nothing beyond a
-// synchronisation, it becomes `threshold_bytes` (UINT64_MAX: keep everything; 0
-// changes nothing), for everybody in the process and for good. Statuses as
-// create. The caller owns `*out_pool`. Since 0.1.
+// Wraps the pool that the driver currently uses for the device's stream-ordered
+// memory. It is never destroyed, and not changed, except on request: if its
+// threshold is 0, so that it keeps nothing beyond a synchronisation, it becomes
+// `threshold_bytes` (UINT64_MAX: keep everything; 0 changes nothing), for the
+// whole process and permanently. Statuses as create. The caller owns
+// `*out_pool`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_default(kiln_device_t* device,
                                                        uint64_t threshold_bytes,
                                                        kiln_pool_t** out_pool);
 
-// Wraps somebody else's pool (CUmemoryPool) of `kind` (KILN_MEMORY_*), which is
-// used as it is and never destroyed. `owner` may be NULL (kiln_owner_t). The
-// handle of a pool that was made here gives that pool, retained, and the owner
-// is told at once. Without an owner, so does that of a pool that was adopted
-// without one; with an owner it is an object of its own. INVALID_ARGUMENT: that
-// one is of another kind. DEVICE_LOST, OUT_OF_MEMORY. The caller owns
+// Wraps a foreign pool (CUmemoryPool) of `kind` (KILN_MEMORY_*), which is used
+// as it is and never destroyed. `owner` may be NULL (kiln_owner_t). The handle
+// of a pool that was made here returns that pool, retained, and the owner is
+// released at once. Without an owner, so does that of a pool that was adopted
+// without one; with an owner it is a separate object. INVALID_ARGUMENT: the
+// pool is of another kind. DEVICE_LOST, OUT_OF_MEMORY. The caller owns
 // `*out_pool`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_adopt(kiln_device_t* device,
                                                      uint32_t kind,
@@ -83,9 +83,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_adopt(kiln_device_t* device,
                                                      const kiln_owner_t* owner,
                                                      kiln_pool_t** out_pool);
 
-// Says how another process of this machine opens the pool: a file descriptor,
-// which the caller owns, hands over (SCM_RIGHTS on a local socket) and closes;
-// the pool does not need it. -1 on failure.
+// Exports the pool to another process of this machine: a file descriptor, which
+// the caller owns, passes on (SCM_RIGHTS on a local socket) and closes; the
+// pool does not need it. -1 on failure.
 //
 //   INVALID_STATE  the pool was not made with `interprocess`, or is imported
 //   UNSUPPORTED    a driver that shares no memory
@@ -96,20 +96,19 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_export(kiln_pool_t* pool,
                                                       int* out_fd);
 
 // Opens a pool of another process, of the GPU that `device` is. `fd` stays the
-// caller's, who may close it afterwards. Nothing can be taken from such a pool:
-// its buffers are imported one by one (kiln_buffer_import). Import a pool once
-// in a process, and only from a process that is trusted: a driver checks little
-// of what it is given. UNSUPPORTED (a driver that shares no memory, as the
-// software device), DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY.
-// The caller owns `*out_pool`. Since 0.1.
+// caller's, and may be closed afterwards. Nothing can be taken from such a
+// pool: its buffers are imported one by one (kiln_buffer_import). Import a pool
+// once in a process, and only from a process that is trusted: drivers check
+// little of it. UNSUPPORTED (a driver that shares no memory, as the software
+// device), DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns
+// `*out_pool`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_import(kiln_device_t* device,
                                                       int fd,
                                                       kiln_pool_t** out_pool);
 
-// One reference more, one less. NULL is accepted. A buffer retains the pool
-// that it came from, so a pool is destroyed behind its last buffer, in whatever
-// order they are released; what other devices may do with it is taken back
-// first. Since 0.1.
+// Adds or releases a reference. NULL is accepted. A buffer retains the pool
+// that it came from, so a pool is destroyed after its last buffer, in whatever
+// order they are released; access of other devices is revoked first. Since 0.1.
 KILN_API void kiln_pool_retain(kiln_pool_t* pool);
 KILN_API void kiln_pool_release(kiln_pool_t* pool);
 
@@ -120,41 +119,41 @@ KILN_API kiln_device_t* kiln_pool_device(const kiln_pool_t* pool);
 // Borrowed. Since 0.1.
 KILN_API void* kiln_pool_handle(const kiln_pool_t* pool);
 
-// What its buffers are: KILN_MEMORY_*. Since 0.1.
+// The kind of its buffers: KILN_MEMORY_*. Since 0.1.
 KILN_API uint32_t kiln_pool_kind(const kiln_pool_t* pool);
 
 // Sets how many bytes the pool keeps when a stream, an event or the device is
-// waited for; what is above that goes back to the system then. DEVICE_LOST,
+// waited for; the rest is then returned to the system. DEVICE_LOST,
 // DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_pool_set_threshold(kiln_pool_t* pool, uint64_t threshold_bytes);
 
-// What a pool holds. thread-compatible
+// Statistics of a pool. thread-compatible
 //
 // Only the library fills one; fields may be appended in later versions.
 typedef struct kiln_pool_stats_t {
   uint64_t used_bytes;           // handed out now
-  uint64_t used_peak_bytes;      // most of that
+  uint64_t used_peak_bytes;      // maximum of that
   uint64_t reserved_bytes;       // taken from the system now
-  uint64_t reserved_peak_bytes;  // most of that
+  uint64_t reserved_peak_bytes;  // maximum of that
   uint64_t threshold_bytes;
 } kiln_pool_stats_t;
 
-// Asks for the driver's numbers, one after the other: with work going on they
-// may be of different moments. All zero on failure. DEVICE_LOST, DRIVER_ERROR.
-// Since 0.1.
+// Queries the driver's numbers, one after another: while work is running they
+// may be from different moments. All zero on failure. DEVICE_LOST,
+// DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_pool_stats(kiln_pool_t* pool, kiln_pool_stats_t* out_stats);
 
-// Both peaks begin anew. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// Resets both peaks. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_reset_peaks(kiln_pool_t* pool);
 
-// Gives memory that is not handed out back to the system, until `keep_bytes`
-// are reserved or none is left to give. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// Returns unused memory to the system, until `keep_bytes` are reserved or no
+// more is unused. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_trim(kiln_pool_t* pool,
                                                     uint64_t keep_bytes);
 
-// What another device may do with memory of a pool.
+// Access of another device to memory of a pool.
 enum {
   KILN_ACCESS_NONE = 0,
   KILN_ACCESS_READ = 1,
@@ -167,14 +166,14 @@ enum {
 //   INVALID_ARGUMENT  the pool's own device, whose access cannot be changed; a
 //                     device of another driver; an unknown access
 //   LIMIT_EXCEEDED    a device numbered 64 or higher
-//   DEVICE_LOST, DRIVER_ERROR (devices without a way to each other)
+//   DEVICE_LOST, DRIVER_ERROR (devices without a link to each other)
 //
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_allow(kiln_pool_t* pool,
                                                      kiln_device_t* other,
                                                      uint32_t access);
 
-// Asks what `device` may do with memory of the pool now: KILN_ACCESS_*.
+// Queries the current access of `device` to memory of the pool: KILN_ACCESS_*.
 // INVALID_ARGUMENT for a device of another driver. DEVICE_LOST, DRIVER_ERROR.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_pool_query_access(
@@ -185,18 +184,17 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_pool_query_access(
 // Blocks kept for one stream. thread-compatible
 //
 // For memory that work on a stream needs for a short while, again and again: a
-// block that is released is handed out again to later work on the same stream,
-// which runs behind the work that used it before; so nothing is waited for and
-// the driver is not asked. Object and memory are both used again: with a block
-// of the size at hand, acquire and release together allocate nothing, take no
-// lock and make no call of the driver.
+// released block is reused by later work on the same stream, which runs after
+// its previous user; so there is no waiting and no driver call. Object and
+// memory are both reused: with a block of the size at hand, acquire and release
+// together allocate nothing, take no lock and make no call of the driver.
 //
-// Who may do what: acquire, trim and stats are for one thread at a time, which
-// the caller sees to. A block itself is a buffer like any other: it may be
+// Threads: acquire, trim and stats may be called by one thread at a time; the
+// caller ensures this. A block itself is a buffer like any other: it may be
 // retained and released on any thread, at any time, without a lock; with its
 // last reference it goes back to the store. Work on other streams that uses a
-// block must have been ordered before that release, as with every buffer that
-// a stream orders.
+// block must have been ordered before that release, as with every buffer that a
+// stream orders.
 //
 // Reference-counted. Retains its stream and its pool. Blocks may outlive the
 // last release of their store: they end with their own.
@@ -209,18 +207,18 @@ typedef struct kiln_transient_options_t {
   // KILN_SWITCH_*: ask the driver, in each acquire, whether the stream is being
   // captured (about a tenth of a microsecond). Default: only for a stream that
   // kiln_stream_create did not make. Turn it on if the handle of such a stream
-  // is captured behind the library's back.
+  // is captured without the library's knowledge.
   uint32_t ask_capture;
 
-  // The most that blocks of the store may take, handed out or kept; what goes
-  // beyond is an ordinary buffer. Default: 256 MiB; at most 16 TiB.
+  // The maximum size of the store's blocks, in use or kept; beyond it, ordinary
+  // buffers are used. Default: 256 MiB; at most 16 TiB.
   uint64_t max_bytes;
 
   // The same as a number of blocks. Default: 1024; at most 1,048,576.
   uint32_t max_blocks;
   uint32_t reserved;  // 0
 
-  // Where blocks come from. NULL: the device's own pool.
+  // The pool of the blocks. NULL: the device's own pool.
   kiln_pool_t* pool;
 } kiln_transient_options_t;
 
@@ -244,9 +242,9 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_transient_create(
     kiln_stream_t* stream, const kiln_transient_options_t* options,
     kiln_transient_t** out_transient);
 
-// One reference more, one less. NULL is accepted. The last release frees what
-// is kept, in the order of the stream. It counts as one of those calls that are
-// for one thread at a time. Since 0.1.
+// Adds or releases a reference. NULL is accepted. The last release frees what
+// is kept, in the order of the stream. It counts as one of the calls limited to
+// one thread at a time. Since 0.1.
 KILN_API void kiln_transient_retain(kiln_transient_t* transient);
 KILN_API void kiln_transient_release(kiln_transient_t* transient);
 
@@ -255,14 +253,14 @@ KILN_API kiln_stream_t* kiln_transient_stream(
     const kiln_transient_t* transient);
 
 // A buffer of `size_bytes` for work on the store's stream; its content is
-// undefined, and most likely that of its last use. It belongs to the caller
-// until its last release. 0 bytes is a buffer without an address.
+// undefined, and probably that of its last use. It belongs to the caller until
+// its last release. 0 bytes is a buffer without an address.
 //
 // While the stream is being captured (see `ask_capture`) nothing is kept or
-// handed out again: the driver allocates in the graph, and the release, which
-// must come before the capture ends, frees in the graph.
+// reused: the driver allocates in the graph, and the release, which must come
+// before the capture ends, frees in the graph.
 //
-//   DEVICE_OUT_OF_MEMORY  also with all that was kept given back
+//   DEVICE_OUT_OF_MEMORY  even after freeing everything kept
 //   INVALID_ARGUMENT      more than 16 TiB
 //   DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
 //
@@ -271,25 +269,25 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_transient_acquire(kiln_transient_t* transient, uint64_t size_bytes,
                        kiln_buffer_t** out_buffer);
 
-// Frees blocks that are not handed out, the largest first, until at most
-// `keep_bytes` are kept. NULL is accepted. Since 0.1.
+// Frees unused blocks, the largest first, until at most `keep_bytes` are kept.
+// NULL is accepted. Since 0.1.
 KILN_API void kiln_transient_trim(kiln_transient_t* transient,
                                   uint64_t keep_bytes);
 
-// What a store has and did. thread-compatible
+// Statistics of a store. thread-compatible
 //
 // Only the library fills one; fields may be appended in later versions.
 typedef struct kiln_transient_stats_t {
   uint64_t bytes;        // of all its blocks
-  uint64_t idle_bytes;   // of those that are not handed out
+  uint64_t idle_bytes;   // of unused ones
   uint32_t blocks;       //
   uint32_t idle_blocks;  //
-  uint64_t hits;         // blocks that were handed out again
-  uint64_t misses;       // that the driver was asked for
+  uint64_t hits;         // reused blocks
+  uint64_t misses;       // allocated by the driver
   uint64_t passed;       // that became a part of a graph
 } kiln_transient_stats_t;
 
-// Tells what the store has and did; all zero for NULL. Since 0.1.
+// Reads the statistics; all zero for NULL. Since 0.1.
 KILN_API void kiln_transient_stats(kiln_transient_t* transient,
                                    kiln_transient_stats_t* out_stats);
 

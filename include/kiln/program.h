@@ -20,11 +20,11 @@ KILN_EXTERN_C_BEGIN
 // Reference-counted and never changed.
 typedef struct kiln_program_t kiln_program_t;
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_program_retain(kiln_program_t* program);
 KILN_API void kiln_program_release(kiln_program_t* program);
 
-// KILN_PROGRAM_TYPE_*: the type of a value or an element. 0 is none.
+// KILN_PROGRAM_TYPE_*: the type of a value or an element. 0: none.
 #define KILN_PROGRAM_TYPE_ENUM(NAME, spelling, bytes, class_) \
   KILN_PROGRAM_TYPE_##NAME,
 enum { KILN_PROGRAM_TYPE_NONE, KILN_PROGRAM_TYPES(KILN_PROGRAM_TYPE_ENUM) };
@@ -62,9 +62,9 @@ enum {
 
 // What reading or building a program found. thread-safe
 //
-// Reference-counted and never changed. Problems stand in the order in which
-// they were found, at most KILN_PROGRAM_MAX_PROBLEMS of them, errors before
-// notes where there are more.
+// Reference-counted and never changed. Problems are in the order in which they
+// were found, at most KILN_PROGRAM_MAX_PROBLEMS of them, errors before notes
+// where there are more.
 typedef struct kiln_program_report_t kiln_program_report_t;
 
 enum { KILN_PROGRAM_MAX_PROBLEMS = 20 };
@@ -73,18 +73,18 @@ enum { KILN_PROGRAM_MAX_PROBLEMS = 20 };
 //
 // Borrowed from its report. Strings are never NULL.
 typedef struct kiln_program_problem_t {
-  uint32_t rule;        // 12 is P012 (docs/reference/program-rules.md); 0: the
-                        // text is not of the language
+  uint32_t rule;        // 12 is P012 (docs/reference/program-rules.md); 0: a
+                        // syntax error
   uint32_t is_note;     // 1: worth knowing, and the program is valid
   uint32_t line;        // from 1; 0 for a built program
   uint32_t column;      // from 1, in bytes
   const char* message;  // what is wrong, one line
   const char* fix;      // what to do, one line
-  const char* source;   // the line it stands in; of a long one 160 bytes
-                        // around the place
+  const char* source;   // the line it is in; of a long one 160 bytes around the
+                        // place
 } kiln_program_problem_t;
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_program_report_retain(kiln_program_report_t* report);
 KILN_API void kiln_program_report_release(kiln_program_report_t* report);
 
@@ -116,10 +116,10 @@ typedef struct kiln_program_parse_options_t {
   uint32_t struct_size;  // sizeof(kiln_program_parse_options_t)
   uint32_t define_count;
 
-  // What messages call the text. Default: "program.kiln".
+  // The name in messages of the text. Default: "program.kiln".
   const char* file_name;
 
-  // Each takes the place of what the text says for that name.
+  // Each replaces the text's own value for that name.
   const kiln_program_define_t* defines;
 
   const kiln_allocator_t* allocator;  // Default: the C library's.
@@ -134,10 +134,10 @@ static inline kiln_program_parse_options_t kiln_program_parse_options_default(
 }
 
 // Reads a program from its text form (docs/reference/program-text.md).
-// `options` and `out_report` may be NULL. A report is also there where the
-// program is valid; then it holds notes, if anything.
+// `options` and `out_report` may be NULL. A report is made even if the program
+// is valid; then it contains only notes, if any.
 //
-//   COMPILE_FAILED    the text is no valid program; the status is the first
+//   COMPILE_FAILED    the text is not a valid program; the status is the first
 //                     problem, `*out_report` holds all
 //   NOT_FOUND         a define for a name that the text does not declare
 //   INVALID_ARGUMENT  a define without name or value, or two of one name
@@ -166,14 +166,14 @@ kiln_program_print(const kiln_program_t* program, size_t capacity, char* buffer,
 
 // ---- Canonical form ----
 
-// Bytes that say what a program is: two programs have the same ones exactly if
-// they differ in nothing but comments, layout, and the names of variables,
-// arrays and functions. The names of the program and its parameters count.
+// Bytes that identify a program: two programs have equal ones exactly if they
+// differ only in comments, layout, and the names of variables, arrays and
+// functions. The names of the program and its parameters count.
 
 enum { KILN_PROGRAM_HASH_BYTES = 33 };  // 32 digits and a NUL
 
 // Writes the canonical form as kiln_program_print writes the text, but without
-// a NUL. The version of what the language means is in it: a program that gives
+// a NUL. The version of the language's semantics is in it: a program that gives
 // other results by a later library has another form, and another hash.
 //
 //   LIMIT_EXCEEDED  more than 16 MiB
@@ -184,9 +184,9 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_program_canonical(const kiln_program_t* program, size_t capacity,
                        uint8_t* buffer, size_t* out_size);
 
-// Reads a program back. What has no name in it is called _ and a number.
+// Reads a program back. Unnamed objects are called _ and a number.
 //
-//   BAD_DATA        these bytes are no program's canonical form, or one of
+//   BAD_DATA        not the canonical form of a program, or one of
 //                   another version; the message says at which byte
 //   LIMIT_EXCEEDED  more than 16 MiB, or a program too large
 //   OUT_OF_MEMORY
@@ -196,13 +196,13 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_program_read_canonical(
     kiln_bytes_view_t bytes, const kiln_allocator_t* allocator,
     kiln_program_t** out_program);
 
-// The 128-bit hash of the canonical form, as hexadecimal digits. It finds; who
-// must be sure compares the bytes. LIMIT_EXCEEDED and OUT_OF_MEMORY as there.
-// Since 0.1.
+// The 128-bit hash of the canonical form, as hexadecimal digits. It is for
+// lookup; to be certain, compare the bytes. LIMIT_EXCEEDED and OUT_OF_MEMORY as
+// there. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_program_hash(
     const kiln_program_t* program, char out_text[KILN_PROGRAM_HASH_BYTES]);
 
-// ---- What a program takes ----
+// ---- Parameters of a program ----
 
 // A parameter. thread-compatible
 //
@@ -230,18 +230,19 @@ KILN_API bool kiln_program_find_parameter(const kiln_program_t* program,
                                           const char* name,
                                           uint32_t* out_index);
 
-// How many dimensions its work size has: 1 to 3; 0 where the launch says it.
+// How many dimensions its work size has: 1 to 3; 0 if the launch gives it.
 // Since 0.1.
 KILN_API uint32_t kiln_program_work_dimensions(const kiln_program_t* program);
 
-// The threads of a block; all zero where the program does not say. Since 0.1.
+// The threads of a block; all zero if the program does not specify it. Since
+// 0.1.
 KILN_API void kiln_program_block(const kiln_program_t* program,
                                  uint32_t out_block[3]);
 
-// "f32"; "" for what is no type. Static. Since 0.1.
+// "f32"; "" for an invalid type. Static. Since 0.1.
 KILN_API const char* kiln_program_type_name(uint32_t type);
 
-// KILN_PROGRAM_TYPE_* of "f32"; NONE for what is none. Since 0.1.
+// KILN_PROGRAM_TYPE_* of "f32"; NONE for an unknown name. Since 0.1.
 KILN_API uint32_t kiln_program_type_find(const char* name);
 
 // "inout"; "" for NONE. Static. Since 0.1.
@@ -249,21 +250,21 @@ KILN_API const char* kiln_program_role_name(uint32_t role);
 
 #define KILN_PROGRAM_COUNT_UNKNOWN UINT64_MAX
 
-// What is said of a parameter in one launch. thread-compatible
+// The values of a parameter in one launch. thread-compatible
 typedef struct kiln_program_size_t {
   uint64_t count;  // of a buffer: elements, or KILN_PROGRAM_COUNT_UNKNOWN
   uint64_t bits;   // of a scalar: its value's bits, the rest zero
 } kiln_program_size_t;
 
-// Fills in the counts that the program knows by the others, and tells the work
-// size. `inout_sizes` has one for each parameter. `out_work` has 1 in axes that
-// are not said, and 0 in all where the launch says them.
+// Computes the counts that the program derives from the others, and the work
+// size. `inout_sizes` has one for each parameter. `out_work` has 1 in
+// unspecified axes, and 0 in all if the launch gives them.
 //
 //   INVALID_ARGUMENT  a count that is neither given nor declared, or one that
 //                     is given and declared as something else
 //   OUT_OF_RANGE      a count or work size too large or negative: work of more
 //                     than 2^32 - 1 along an axis, more elements than that in a
-//                     buffer whose length() is asked for, bytes over 2^63; or
+//                     buffer whose length() is used, bytes over 2^63; or
 //                     one made of a sum, a difference, a product or a shift to
 //                     the left that wraps around
 //

@@ -17,9 +17,9 @@
 //   status = kiln_program_builder_finish(b, &report, &program);
 //   kiln_program_builder_release(b);
 //
-// No call but the first and the last can fail: what goes wrong is remembered,
-// everything after it does nothing, and `finish` tells. Names may be NULL but
-// for the program's and its parameters'.
+// Only the first and the last call can fail: an error is remembered, later
+// calls do nothing, and `finish` reports it. Names may be NULL but for the
+// program's and its parameters'.
 #ifndef KILN_PROGRAM_BUILDER_H_
 #define KILN_PROGRAM_BUILDER_H_
 
@@ -57,7 +57,7 @@ KILN_API void kiln_program_builder_release(kiln_program_builder_t* builder);
 // builder is empty afterwards and can only be released.
 //
 //   INVALID_ARGUMENT  a call with an expression, buffer or function that is
-//                     none, an operator that is none, a parameter of the
+//                     invalid, an unknown operator, a parameter of the
 //                     program without a name, a tag above 65535, or a step
 //                     that the counter's type does not have
 //   INVALID_STATE     a block that is not ended, or ended twice; or finished
@@ -99,14 +99,14 @@ KILN_API void kiln_program_builder_work(kiln_program_builder_t* builder,
                                         kiln_expr_t x, kiln_expr_t y,
                                         kiln_expr_t z);
 
-// The threads of a block, 1 along axes that it does not have; all 0: as when
-// nothing is said. Since 0.1.
+// The threads of a block, 1 along axes that it does not have; all 0:
+// unspecified. Since 0.1.
 KILN_API void kiln_program_builder_block(kiln_program_builder_t* builder,
                                          uint32_t x, uint32_t y, uint32_t z);
 
-// Begins a function with a result of `type` (NONE: without); parameters,
-// arrays and statements are its own until it is ended. Its index, for calls; 0
-// on failure. Functions do not stand in each other. Since 0.1.
+// Begins a function with a result of `type` (NONE: without); parameters, arrays
+// and statements are its own until it is ended. Its index, for calls; 0 on
+// failure. Functions cannot be nested. Since 0.1.
 KILN_API uint32_t kiln_program_builder_begin_function(
     kiln_program_builder_t* builder, const char* name, uint32_t type);
 KILN_API void kiln_program_builder_end_function(
@@ -186,7 +186,7 @@ typedef struct kiln_program_atomic_t {
 KILN_API kiln_expr_t kiln_program_builder_atomic(
     kiln_program_builder_t* builder, const kiln_program_atomic_t* atomic);
 
-// A call. Operands stand for the parameters in their order: expressions, and
+// A call. Operands correspond to the parameters in order: expressions, and
 // buffers by their indices. Since 0.1.
 KILN_API kiln_expr_t kiln_program_builder_call(kiln_program_builder_t* builder,
                                                uint32_t function,
@@ -223,7 +223,8 @@ KILN_API void kiln_program_builder_begin_if(kiln_program_builder_t* builder,
 KILN_API void kiln_program_builder_begin_else(kiln_program_builder_t* builder);
 KILN_API void kiln_program_builder_begin_while(kiln_program_builder_t* builder,
                                                kiln_expr_t condition);
-// `step` 0 is 1 unsaid; `unroll` asks for it. What reads the counter.
+// `step` 0 means the default of 1; `unroll` asks for it. What reads the
+// counter.
 KILN_API kiln_expr_t kiln_program_builder_begin_for(
     kiln_program_builder_t* builder, const char* name, kiln_expr_t from,
     kiln_expr_t to, uint64_t step, bool unroll);
@@ -238,8 +239,8 @@ KILN_API void kiln_program_builder_return(kiln_program_builder_t* builder,
 KILN_API void kiln_program_builder_barrier(kiln_program_builder_t* builder);
 KILN_API void kiln_program_builder_grid_barrier(
     kiln_program_builder_t* builder);
-// The threads of a subgroup wait for each other; what they wrote before it,
-// they all read behind it.
+// The threads of a subgroup wait for each other; after it they all see what
+// they wrote before it.
 KILN_API void kiln_program_builder_subgroup_barrier(
     kiln_program_builder_t* builder);
 
@@ -263,7 +264,7 @@ typedef struct kiln_program_copy_t {
 // signed number, from from_index + k to to_index + k; what is out of range is 0
 // there and not written here. And what waits for the copies that began with
 // `tag` and for all that began before the last of them, and is a barrier too.
-// Until then nobody may touch where a copy goes, or write where it comes from.
+// Until then no thread may access the target of a copy, or write its source.
 // Since 0.1.
 KILN_API void kiln_program_builder_copy(kiln_program_builder_t* builder,
                                         const kiln_program_copy_t* copy);

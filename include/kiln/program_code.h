@@ -3,8 +3,8 @@
 // program: a program as PTX.
 //
 // Lowering needs no compiler, no driver and no device, and takes microseconds.
-// The text loads with every driver that knows its PTX version; what a kernel's
-// parameters are is told with it.
+// The text loads with every driver that knows its PTX version; the kernel's
+// parameters are described with it.
 #ifndef KILN_PROGRAM_CODE_H_
 #define KILN_PROGRAM_CODE_H_
 
@@ -20,9 +20,9 @@ KILN_EXTERN_C_BEGIN
 // Reference-counted and never changed.
 typedef struct kiln_program_code_t kiln_program_code_t;
 
-// What a lowering leaves out, each for itself: to find out which of them
-// matters, and for those who must not have one. What a program means is the
-// same with and without.
+// Parts of the lowering to skip, individually: to find out which of them
+// matters, and for users who must avoid one. They do not affect the meaning of
+// a program.
 enum {
   KILN_PROGRAM_WITHOUT_FOLDING = 1,   // constants are computed at run time
   KILN_PROGRAM_WITHOUT_SHARING = 2,   // equal expressions, each by itself
@@ -30,13 +30,13 @@ enum {
   KILN_PROGRAM_WITHOUT_STRENGTH = 8,  // constant divisors are divided by
   KILN_PROGRAM_WITHOUT_RANGES = 16,   // every access is checked
   KILN_PROGRAM_WITHOUT_UNROLLING = 32,
-  KILN_PROGRAM_WITHOUT_DROPPING = 64,  // what nobody uses is written
+  KILN_PROGRAM_WITHOUT_DROPPING = 64,  // unused code is written
   KILN_PROGRAM_WITHOUT_SCALARS = 128,  // private arrays stay in memory
   // No ld.global.nc, and no load moved over a store to another buffer: for
   // buffers that overlap, one of them written.
   KILN_PROGRAM_WITHOUT_READ_ONLY = 256,
   KILN_PROGRAM_WITHOUT_VECTORS = 512,  // one element a thread
-  // Every shared array is zeroed, also where all that is read was written.
+  // Every shared array is zeroed, even if everything that is read was written.
   KILN_PROGRAM_WITHOUT_COVERING = 1024,
   KILN_PROGRAM_WITHOUT_PREDICATES = 2048,  // every `if` jumps
 };
@@ -71,18 +71,17 @@ typedef struct kiln_program_lower_options_t {
   // 1 + the index of a parameter: code that repeats the program, round by
   // round, until a round leaves that buffer's one element, a u32, at zero, or
   // the limit of rounds is reached. Blocks go through the work again and again
-  // and wait for each other behind each round; the launch is a cooperative one,
+  // and wait for each other after each round; the launch is a cooperative one,
   // of as many blocks as run at once, along axis 0, and no more than the work
   // has. The element is zero when a round begins. Each thread does one element
   // of the work at a time. Default: code that runs the program once.
   uint32_t rounds;
 
   // KILN_SWITCH_*: every thread waits (griddepcontrol.wait) before its first
-  // access to global memory and before its end, and lets what comes behind it
-  // on the stream start then, so that launches of the code may overlap what is
-  // in front of them (kiln_launch_attributes_t.overlap). No ld.global.nc: what
-  // is in front may still write. sm_90, PTX 7.8; UNSUPPORTED below. Default:
-  // off.
+  // access to global memory and before its end, and lets later work on the
+  // stream start then, so that launches of the code may overlap earlier work
+  // (kiln_launch_attributes_t.overlap). No ld.global.nc: earlier work may still
+  // write. sm_90, PTX 7.8; UNSUPPORTED below. Default: off.
   uint32_t waits;
 } kiln_program_lower_options_t;
 
@@ -94,7 +93,7 @@ static inline kiln_program_lower_options_t kiln_program_lower_options_default(
   return options;
 }
 
-// What a parameter of the kernel is.
+// Kinds of kernel parameters.
 enum {
   KILN_PROGRAM_PARAMETER_NONE = 0,
   KILN_PROGRAM_PARAMETER_ADDRESS = 1,  // u64: of the index-th buffer
@@ -105,10 +104,10 @@ enum {
   // share, zero before the launch.
   KILN_PROGRAM_PARAMETER_TRAP = 5,
   // u64: the address of 24 bytes of device memory for the grid barrier, zero
-  // before the launch and zero again behind it.
+  // before the launch and zero again after it.
   KILN_PROGRAM_PARAMETER_GRID = 6,
   // Of code that repeats its program. u64: the address of 32 bytes of device
-  // memory in which blocks meet, zero before the launch and zero again behind
+  // memory in which blocks meet, zero before the launch and zero again after
   // it.
   KILN_PROGRAM_PARAMETER_MEET = 7,
   // u64: the address of a kiln_program_rounds_t in memory that host and device
@@ -142,24 +141,24 @@ enum {
   KILN_PROGRAM_ROUNDS_TRAPPED = 3,  // a thread trapped in the last one
 };
 
-// What code that repeats its program leaves behind. thread-compatible
+// The result of code that repeats its program. thread-compatible
 typedef struct kiln_program_rounds_t {
   uint32_t rounds;  // that were done, the last one too
   uint32_t end;     // KILN_PROGRAM_ROUNDS_*
 } kiln_program_rounds_t;
 
-// What launching the code takes. thread-compatible
+// The launch requirements of the code. thread-compatible
 typedef struct kiln_program_launch_t {
   uint32_t block[3];              // threads
-  uint32_t sm;                    // the least architecture
+  uint32_t sm;                    // the minimum architecture
   uint32_t isa;                   // the PTX version of the text
   uint32_t cooperative;           // 1: all blocks must run at once
   uint32_t static_shared_bytes;   // part of the code
-  uint32_t dynamic_shared_bytes;  // to be asked for at the launch
+  uint32_t dynamic_shared_bytes;  // to be requested at the launch
   uint32_t zeroed_shared_bytes;   // of arrays zeroed at the start of blocks
   uint32_t private_bytes;         // of arrays in a thread's own memory
   uint32_t elements;  // of the work along axis 0 that each thread does
-  uint32_t waits;     // 1: every thread waits for what is in front of it
+  uint32_t waits;     // 1: every thread waits for earlier work
 } kiln_program_launch_t;
 
 // Lowers a program. `options` may be NULL.
@@ -182,7 +181,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_program_lower(
 KILN_API void kiln_program_code_retain(kiln_program_code_t* code);
 KILN_API void kiln_program_code_release(kiln_program_code_t* code);
 
-// The PTX text, with a NUL behind it that is not counted. Borrowed. Since 0.1.
+// The PTX text, followed by a NUL that is not counted. Borrowed. Since 0.1.
 KILN_API kiln_string_view_t
 kiln_program_code_text(const kiln_program_code_t* code);
 
@@ -195,15 +194,15 @@ KILN_API void kiln_program_code_launch(const kiln_program_code_t* code,
 
 // The name of the index-th shared array that is zeroed at the start of blocks,
 // because not all of its elements that are read are proved to be written before
-// by threads of the block, with a barrier in between; NULL behind the last one.
+// by threads of the block, with a barrier in between; NULL past the last one.
 // One without a name is called _b and a number. Borrowed. Since 0.1.
 KILN_API const char* kiln_program_code_zeroed(const kiln_program_code_t* code,
                                               uint32_t index);
 
 // How many blocks do a work of that size: what the grid is. 0 along an axis
-// without work: then there is nothing to launch. `work` as kiln_program_sizes
-// tells it: at most 2^32 - 1 along an axis. How many blocks a device takes
-// along y and z (65535) is for the launch to say. Since 0.1.
+// without work: then there is nothing to launch. `work` as returned by
+// kiln_program_sizes: at most 2^32 - 1 along an axis. How many blocks a device
+// takes along y and z (65535) is checked by the launch. Since 0.1.
 KILN_API void kiln_program_code_grid(const kiln_program_code_t* code,
                                      const uint64_t work[3],
                                      uint32_t out_grid[3]);

@@ -3,8 +3,8 @@
 // dispatch: resident buffers: device memory that stays between dispatches.
 //
 // A resident buffer is a number in its dispatcher's table. A number that was
-// freed is never given again, so a stale one is an error that says so, and so
-// is one of another dispatcher.
+// freed is never given again, so a stale one is reported as an error, and so is
+// one of another dispatcher.
 //
 // Host memory of any kind may be copied. Pageable memory goes through pinned
 // memory of the dispatcher, chunk by chunk, with eight `copy_threads` near the
@@ -29,7 +29,7 @@ KILN_EXTERN_C_BEGIN
 
 // The name of a resident buffer; 0 is none. thread-compatible
 //
-// A value: copied, compared, kept as one likes. It owns nothing.
+// A value that can be copied, compared and stored freely. It owns nothing.
 typedef struct kiln_resident_t {
   uint64_t id;
 } kiln_resident_t;
@@ -44,7 +44,7 @@ typedef struct kiln_resident_range_t {
 // undefined. It may be used on every stream at once. 0 bytes is a buffer
 // without an address.
 //
-//   DEVICE_OUT_OF_MEMORY  with the bytes wanted and those there are: of the
+//   DEVICE_OUT_OF_MEMORY  with the requested and the available bytes: of the
 //                         budget, or of the device
 //   LIMIT_EXCEEDED        more than 1,048,576 resident buffers
 //   INVALID_ARGUMENT, DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY
@@ -54,11 +54,11 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_resident_allocate(kiln_dispatcher_t* dispatcher, uint64_t bytes,
                        kiln_resident_t* out_resident);
 
-// Ends the name at once and the memory behind all work that uses it by now: on
-// own streams, and on every stream that this dispatcher has put work on. Waits
-// for nothing. Work that a host program launches with the address itself must
-// have been ordered before it, on one of those streams. A prepared dispatch
-// that uses it cannot run any more.
+// Invalidates the name at once and frees the memory after all work that uses it
+// by now: on own streams, and on every stream that this dispatcher has put work
+// on. Waits for nothing. Work that a host program launches with the address
+// itself must have been ordered before it, on one of those streams. A prepared
+// dispatch that uses it cannot run any more.
 //
 //   INVALID_ARGUMENT  no name of this dispatcher, or freed before
 //   DRIVER_ERROR, DEVICE_LOST: the name has ended all the same
@@ -76,7 +76,7 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_resident_address(kiln_dispatcher_t* dispatcher, kiln_resident_t resident,
                       uint64_t* out_address);
 
-// Host to device: `bytes` from `data` to `offset`, behind what is on `stream`.
+// Host to device: `bytes` from `data` to `offset`, after the work on `stream`.
 // Pageable memory may be changed when the call returns; pinned memory when the
 // stream has passed.
 //
@@ -100,14 +100,14 @@ typedef struct kiln_resident_upload_t {
   const void* data;
 } kiln_resident_upload_t;
 
-// Makes `count` uploads in their order: where two overlap, the later one wins.
-// All are checked before the first is made. Adjacent ones of one buffer become
-// one copy. Statuses as upload; the message names the number. Since 0.1.
+// Makes `count` uploads in order: where two overlap, the later one wins. All
+// are checked before the first is made. Adjacent ones of one buffer become one
+// copy. Statuses as upload; the message names the number. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_resident_upload_many(
     kiln_dispatcher_t* dispatcher, kiln_stream_t* stream,
     const kiln_resident_upload_t* uploads, uint32_t count);
 
-// Device to host: `bytes` from `offset` to `out_data`, behind what is on
+// Device to host: `bytes` from `offset` to `out_data`, after the work on
 // `stream`; returns when they are there. Statuses as upload. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_resident_download(
     kiln_dispatcher_t* dispatcher, kiln_stream_t* stream,
@@ -139,10 +139,9 @@ kiln_resident_fill(kiln_dispatcher_t* dispatcher, kiln_stream_t* stream,
                    kiln_resident_t resident, kiln_resident_range_t range,
                    uint32_t value, uint32_t value_bytes);
 
-// Locks host memory in place, whole pages of it, so that the device copies it
-// itself; and lets it go again, by the same address, when nothing copies it any
-// more. What was locked must be let go before it is freed, and before the
-// dispatcher is released.
+// Pins host memory, in whole pages, so that the device copies it itself; and
+// unpins it, by the same address, when no copy uses it any more. Pinned memory
+// must be unpinned before it is freed, and before the dispatcher is released.
 //
 //   ALREADY_EXISTS  it is pinned; NOT_FOUND: it is not
 //   INVALID_ARGUMENT, DEVICE_LOST, DEVICE_OUT_OF_MEMORY (the system locks no

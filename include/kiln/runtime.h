@@ -2,8 +2,8 @@
 //
 // runtime: the root object, from which everything else is opened.
 //
-// A runtime holds what a process decides once: the allocator, the log sink,
-// a snapshot of the environment, which driver library is taken. It starts no
+// A runtime has what a process decides once: the allocator, the log sink, a
+// snapshot of the environment, which driver library is taken. It starts no
 // driver by itself; opening a device does.
 //
 //   kiln_runtime_t* runtime = NULL;
@@ -61,7 +61,7 @@ typedef struct kiln_runtime_options_t {
   // Default: kiln_allocator_libc().
   const kiln_allocator_t* allocator;
 
-  // Default: silence.
+  // Default: none.
   const kiln_log_sink_t* log;
 
   // Worker threads of the software device. Default: the variable
@@ -72,7 +72,7 @@ typedef struct kiln_runtime_options_t {
   // Default: the variable KILN_SOFT_CHECK, else by byte.
   uint32_t soft_page_check;
 
-  // Seed of every order that CUDA leaves open, on the software device.
+  // Seed for every order that CUDA leaves undefined, on the software device.
   // Default: the variable KILN_SOFT_SEED, else 0.
   uint64_t soft_seed;
 
@@ -88,8 +88,8 @@ typedef struct kiln_runtime_options_t {
   kiln_print_fn_t print;
   void* print_user;
 
-  // How pieces of a toolkit are found, checked and loaded; its allocator and
-  // log are not read, the runtime's are taken. Default: all defaults of
+  // How components of a toolkit are found, checked and loaded; its allocator
+  // and log are not read, the runtime's are taken. Default: all defaults of
   // kiln_toolkit_create.
   const kiln_toolkit_options_t* toolkit;
 
@@ -104,12 +104,12 @@ typedef struct kiln_runtime_options_t {
   uint32_t soft_devices;
   uint32_t reserved;  // 0
 
-  // Errors of programs that the software device looks for, names with commas
+  // Errors of programs that the software device detects, names with commas
   // between: "unwritten", "freed", or "all". "": none. Default: the variable
   // KILN_SOFT_REPORT, else none.
   const char* soft_report;
 
-  // When its work runs: "auto", or "latest", only when somebody waits for it.
+  // When its work runs: "auto", or "latest", only when something waits for it.
   // Default: the variable KILN_SOFT_ORDER, else "auto".
   const char* soft_order;
 } kiln_runtime_options_t;
@@ -140,7 +140,7 @@ static inline kiln_runtime_options_t kiln_runtime_options_default(void) {
 // library and starts no thread.
 //
 //   INVALID_ARGUMENT  an option out of its range, or an environment variable
-//                     with a value that cannot be read (it is named)
+//                     with an invalid value (it is named)
 //   INCOMPATIBLE      options of a newer Kiln that set an unknown field
 //   OUT_OF_MEMORY
 //
@@ -148,7 +148,7 @@ static inline kiln_runtime_options_t kiln_runtime_options_default(void) {
 KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_create(
     const kiln_runtime_options_t* options, kiln_runtime_t** out_runtime);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_runtime_retain(kiln_runtime_t* runtime);
 KILN_API void kiln_runtime_release(kiln_runtime_t* runtime);
 
@@ -156,8 +156,8 @@ KILN_API void kiln_runtime_release(kiln_runtime_t* runtime);
 // through it. Borrowed. Since 0.1.
 KILN_API kiln_toolkit_t* kiln_runtime_toolkit(kiln_runtime_t* runtime);
 
-// The cache of the process: hand it to a compilation or a link, and its result
-// is kept there. Nothing is kept by itself. Borrowed. Since 0.1.
+// The cache of the process: pass it to a compilation or a link to cache its
+// result. Nothing is cached automatically. Borrowed. Since 0.1.
 KILN_API kiln_cache_t* kiln_runtime_cache(kiln_runtime_t* runtime);
 
 // Opens a device by its label. Each call makes an object of its own, over what
@@ -176,15 +176,15 @@ KILN_API kiln_cache_t* kiln_runtime_cache(kiln_runtime_t* runtime);
 //   "soft"    the software device; "soft:N" the one of that number, where there
 //             are several
 //   "auto"    "cuda:0" where that works, else "soft": by this label the caller
-//             allows the software device. kiln_device_note then says why the
-//             GPU was not taken. Kiln never takes the software device
+//             allows the software device. kiln_device_note then has the reason
+//             why the GPU was not taken. Kiln never takes the software device
 //             otherwise.
 //
 //   INVALID_ARGUMENT  `label` is none of these
 //   NOT_FOUND         no driver library, or no such device
 //   INCOMPATIBLE      the driver is too old (or its kernel part another than
 //                     its library)
-//   UNSUPPORTED       the lane code asked for is not there on this CPU
+//   UNSUPPORTED       this CPU does not support the requested lane code
 //   DEVICE_LOST       a kernel has faulted on it in this process, on a GPU
 //                     since this runtime opened one. A GPU comes back in a
 //                     new process. A software device comes back in this one
@@ -213,7 +213,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_compiler(
     kiln_runtime_t* runtime, const kiln_compiler_options_t* options,
     kiln_compiler_t** out_compiler);
 
-// What there is to link with. thread-compatible
+// Options of a linker. thread-compatible
 //
 // Zero in any field is its default.
 typedef struct kiln_linker_options_t {
@@ -221,7 +221,7 @@ typedef struct kiln_linker_options_t {
   uint32_t reserved;     // 0
 
   // The device that will load what is linked: its architecture is the default,
-  // its driver is the one that is asked about and that may link. It is kept.
+  // its driver is the one to check against and that may link. It is retained.
   // Default: none; nvJitLink alone links, for the driver of this machine.
   kiln_device_t* device;
 
@@ -229,8 +229,8 @@ typedef struct kiln_linker_options_t {
   // that the runtime's context finds (kiln_runtime_toolkit).
   const char* nvjitlink;
 
-  // The driver that will load what is linked, where that is another machine's.
-  // Copied. Default: the device's, else the one of this machine.
+  // The driver that will load the result, if that is another machine's. Copied.
+  // Default: the device's, else the one of this machine.
   const kiln_compat_driver_t* driver;
 } kiln_linker_options_t;
 
@@ -241,7 +241,7 @@ static inline kiln_linker_options_t kiln_linker_options_default(void) {
   return options;
 }
 
-// Makes a linker; it looks for nothing before the first link. `options` may be
+// Makes a linker; it searches nothing before the first link. `options` may be
 // NULL. INVALID_ARGUMENT, INVALID_STATE, OUT_OF_MEMORY. The caller owns
 // `*out_linker`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_runtime_open_linker(
@@ -259,18 +259,17 @@ kiln_runtime_open_dispatcher(kiln_runtime_t* runtime, kiln_device_t* device,
                              kiln_dispatcher_t** out_dispatcher);
 
 // Collects the facts about this machine: driver, GPUs, toolkits, compiler,
-// software device, environment, and what is wrong with them. What is missing
-// is a fact and a problem in the sheet, not an error. `options` may be NULL.
+// software device, environment, and what is wrong with them. What is missing is
+// a fact and a problem in the report, not an error. `options` may be NULL.
 // OUT_OF_MEMORY, INVALID_ARGUMENT. The caller owns `*out_probe`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_runtime_probe(kiln_runtime_t* runtime, const kiln_probe_options_t* options,
                    kiln_probe_t** out_probe);
 
 // Opens NVML (KILN_LIBNVML or the system's) and takes a first sample of what
-// the GPUs do. A machine without NVML or without a GPU is an answer and no
-// error: there are 0 devices then, and kiln_watch_why says why. `options` may
-// be NULL. INVALID_ARGUMENT, INVALID_STATE after a fork, OUT_OF_MEMORY. The
-// caller owns
+// the GPUs do. A machine without NVML or without a GPU is not an error: there
+// are 0 devices then, and kiln_watch_why has the reason. `options` may be NULL.
+// INVALID_ARGUMENT, INVALID_STATE after a fork, OUT_OF_MEMORY. The caller owns
 // `*out_watch`, which keeps the runtime: kiln_watch_close. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_runtime_watch(kiln_runtime_t* runtime, const kiln_watch_options_t* options,

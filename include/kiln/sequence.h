@@ -14,16 +14,16 @@
 //   kiln_replay_run(replay, NULL, NULL);   // one call of the driver
 //
 // Steps are numbered from 0 in the order in which they were added; a loop and a
-// fixpoint are steps, and the steps of their bodies come behind them.
+// fixpoint are steps, followed by the steps of their bodies.
 //
-// Order. On a stream the steps run one behind the other. A replay orders two
-// steps if one writes memory that the other reads or writes, by the addresses
-// and roles of what they are bound to, and lets others run side by side. What a
-// kernel touches besides its bindings nobody sees: KILN_SEQUENCE_IN_LINE orders
-// all of them.
+// Order. On a stream the steps run one after another. A replay orders two steps
+// if one writes memory that the other reads or writes, by the addresses and
+// roles of their bindings, and lets others run concurrently. Accesses of a
+// kernel outside its bindings are unknown: KILN_SEQUENCE_IN_LINE orders all of
+// them.
 //
 // Places, which copies, fills and transfers take, are bindings: RESIDENT,
-// BUFFER or POINTER, of which `bytes` 0 is what there is behind `offset`.
+// BUFFER or POINTER, of which `bytes` 0 is the rest from `offset` on.
 #ifndef KILN_SEQUENCE_H_
 #define KILN_SEQUENCE_H_
 
@@ -46,7 +46,7 @@ typedef struct kiln_sequence_t kiln_sequence_t;
 // How the steps of a replay are ordered.
 enum {
   KILN_SEQUENCE_BY_ACCESS = 0,  // by what they read and write
-  KILN_SEQUENCE_IN_LINE = 1,    // one behind the other
+  KILN_SEQUENCE_IN_LINE = 1,    // one after another
 };
 
 // How a sequence is made. thread-compatible
@@ -56,7 +56,7 @@ typedef struct kiln_sequence_options_t {
   uint32_t struct_size;  // sizeof(kiln_sequence_options_t)
   uint32_t order;        // KILN_SEQUENCE_*
 
-  // What messages and telemetry call it. Copied. Default: "sequence".
+  // Its name in messages and telemetry. Copied. Default: "sequence".
   const char* label;
 } kiln_sequence_options_t;
 
@@ -73,8 +73,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_create(
     kiln_dispatcher_t* dispatcher, const kiln_sequence_options_t* options,
     kiln_sequence_t** out_sequence);
 
-// One reference more, one less. NULL is accepted. Replays live on; so does what
-// runs under way need. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Replays live on; so does what
+// running runs need. Since 0.1.
 KILN_API void kiln_sequence_retain(kiln_sequence_t* sequence);
 KILN_API void kiln_sequence_release(kiln_sequence_t* sequence);
 
@@ -84,21 +84,21 @@ KILN_API kiln_dispatcher_t* kiln_sequence_dispatcher(
 
 // ---- Recording ----
 //
-// Each of these adds one step and, where `out_step` is not NULL, tells its
-// number. What is said is copied; it is checked by kiln_sequence_finish.
+// Each of these adds one step and, if `out_step` is not NULL, returns its
+// number. Arguments are copied; kiln_sequence_finish checks them.
 //
 //   INVALID_STATE   the sequence is finished
 //   LIMIT_EXCEEDED  more than 65,536 steps
 //   INVALID_ARGUMENT, OUT_OF_MEMORY
 
-// A dispatch. Bindings are those of a prepared one: no host memory; what they
-// name must live until kiln_sequence_finish, which retains buffers and reads
+// A dispatch. Bindings are those of a prepared one: no host memory; their
+// objects must live until kiln_sequence_finish, which retains buffers and reads
 // STATIC bytes. So are options: `iterations` is a loop. `overlap` on is the
-// caller's word as of a dispatch. In a replay it makes the edge from the step
-// in front programmatic, where that is the one step that this one waits for, a
-// dispatch, and in no body of a fixpoint; other edges are plain, and so are all
-// of a driver before CUDA 12.3. In the body of a fixpoint it is UNSUPPORTED,
-// by kiln_sequence_finish. Since 0.1.
+// caller's guarantee as for a dispatch. In a replay it makes the edge from the
+// previous step programmatic, if that is the only step that this one waits for,
+// a dispatch, and in no body of a fixpoint; other edges are plain, and so are
+// all of a driver before CUDA 12.3. In the body of a fixpoint it is
+// UNSUPPORTED, by kiln_sequence_finish. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_add_dispatch(
     kiln_sequence_t* sequence, kiln_pipeline_t* pipeline,
     const kiln_binding_t* bindings, uint32_t binding_count,
@@ -122,7 +122,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_add_fill(
 
 // When the bytes of an upload are read.
 enum {
-  KILN_SEQUENCE_READ_BY_RUN = 0,  // by each run: they stay the caller's
+  KILN_SEQUENCE_READ_BY_RUN = 0,  // by each run: the caller keeps them
   KILN_SEQUENCE_READ_NOW = 1,     // now, into pinned memory of the sequence
 };
 
@@ -135,23 +135,23 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_sequence_add_upload(kiln_sequence_t* sequence, const kiln_binding_t* to,
                          const void* data, uint32_t when, uint32_t* out_step);
 
-// Device to host: there when the run has ended. `bytes` of `from` must be
+// Device to host: valid when the run has ended. `bytes` of `from` must be
 // given. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_add_download(
     kiln_sequence_t* sequence, const kiln_binding_t* from, void* out_data,
     uint32_t* out_step);
 
-// What follows up to kiln_sequence_end_body is done `count` times; 0 is
+// The steps up to kiln_sequence_end_body are run `count` times; 0 is
 // INVALID_ARGUMENT. A replay has its nodes as often. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_begin_loop(
     kiln_sequence_t* sequence, uint32_t count, uint32_t* out_step);
 
-// How a fixpoint runs. However it does: results and the count of rounds are the
-// same, and no round is run that need not be.
+// How a fixpoint runs. Results and the count of rounds do not depend on it, and
+// no unnecessary round is run.
 enum {
-  // The best that works, in this order; kiln_sequence_step_t tells which it is,
-  // and why it is not a better one. Another one is UNSUPPORTED where it cannot
-  // be had, and the message says what is missing.
+  // The best that works, in this order; kiln_sequence_step_t reports which one,
+  // and why not a better one. An explicit one is UNSUPPORTED if unavailable,
+  // and the message names what is missing.
   KILN_FIXPOINT_AUTO = 0,
   // One cooperative launch, whose blocks do all rounds and meet between them.
   // The body is one dispatch of a program, with the flag bound to a parameter
@@ -164,18 +164,18 @@ enum {
   // A WHILE node of a graph, whatever the body is, but for a fixpoint inside
   // that polls. A driver of CUDA 12.3 or later.
   KILN_FIXPOINT_WHILE = 2,
-  // The host starts each round when the one before has told it, by a word in
-  // pinned memory, that it changed something: kiln_sequence_run returns when
-  // the last round has told. Not in a replay.
+  // The host starts each round when the previous one has reported, by a word in
+  // pinned memory, that it changed something: kiln_sequence_run returns after
+  // the report of the last round. Not in a replay.
   KILN_FIXPOINT_POLL = 3,
 };
 
 // Rounds until nothing changes. thread-compatible
 //
-// Before each round the flag is 0; the body writes something else if there has
-// to be another one. Behind the last one it is 0 if nothing changed in that
-// round, else not 0. A round in which a thread trapped is the last one. All but
-// `flag` and `limit` have defaults.
+// Before each round the flag is 0; the body writes something else if another
+// one is needed. After the last one it is 0 if nothing changed in that round,
+// else not 0. A round in which a thread trapped is the last one. All but `flag`
+// and `limit` have defaults.
 typedef struct kiln_fixpoint_options_t {
   uint32_t struct_size;  // sizeof(kiln_fixpoint_options_t)
   uint32_t strategy;     // KILN_FIXPOINT_*
@@ -192,16 +192,16 @@ static inline kiln_fixpoint_options_t kiln_fixpoint_options_default(void) {
   return options;
 }
 
-// What follows up to kiln_sequence_end_body is done until a round leaves the
-// flag 0, or `limit` times: that is NOT_CONVERGED, told by the pending, and
-// all memory is as the last round left it. Bodies hold no uploads and no
+// The steps up to kiln_sequence_end_body are run until a round leaves the flag
+// 0, or `limit` times: that is NOT_CONVERGED, reported by the pending, and all
+// memory is as the last round left it. Bodies may not contain uploads or
 // downloads. INVALID_ARGUMENT: no limit, no place of 4 bytes for the flag.
 // Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_begin_fixpoint(
     kiln_sequence_t* sequence, const kiln_fixpoint_options_t* options,
     uint32_t* out_step);
 
-// What messages, pictures and traces call a step, in place of a dispatch's
+// The name of a step in messages, pictures and traces, in place of a dispatch's
 // label or of what the step does. Copied. INVALID_ARGUMENT: no step of that
 // number; INVALID_STATE, OUT_OF_MEMORY. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_set_label(
@@ -213,7 +213,7 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_sequence_end_body(kiln_sequence_t* sequence);
 
 // Checks everything, and makes what runs need. The message names step and
-// parameter. On failure the sequence is of no more use.
+// parameter. On failure the sequence can only be released.
 //
 //   INVALID_STATE  a body that was not ended; finished before
 //   UNSUPPORTED    host memory bound to a dispatch; a fixpoint's strategy,
@@ -224,7 +224,7 @@ kiln_sequence_end_body(kiln_sequence_t* sequence);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_sequence_finish(kiln_sequence_t* sequence);
 
-// ---- Questions ----
+// ---- Queries ----
 
 // What a step does.
 enum {
@@ -261,11 +261,11 @@ KILN_API bool kiln_sequence_step(const kiln_sequence_t* sequence,
 
 // ---- Running on a stream ----
 
-// Puts all steps on `stream` (NULL: the dispatcher's first), one behind the
-// other, and returns; a fixpoint that polls is waited for. `out_pending` may
-// be NULL; the pending tells a trap, with the label of the step, and a
-// fixpoint that reached its limit (NOT_CONVERGED). Threads may run it at once,
-// on streams between which they order what its steps share.
+// Puts all steps on `stream` (NULL: the dispatcher's first), one after another,
+// and returns; a fixpoint that polls is waited for. `out_pending` may be NULL;
+// the pending reports a trap, with the label of the step, and a fixpoint that
+// reached its limit (NOT_CONVERGED). Threads may run it at once, on streams
+// between which they order what its steps share.
 //
 //   INVALID_STATE     not finished; a resident buffer was freed; the stream is
 //                     captured, and there are transfers, a fixpoint by WHILE or
@@ -274,20 +274,20 @@ KILN_API bool kiln_sequence_step(const kiln_sequence_t* sequence,
 //   LAUNCH_FAILED, DEVICE_LOST, DRIVER_ERROR, DEVICE_OUT_OF_MEMORY,
 //   OUT_OF_MEMORY
 //
-// A failure behind which some steps are on the stream waits for them. The
-// caller owns `*out_pending`. Since 0.1.
+// If a call fails after putting some steps on the stream, it waits for them.
+// The caller owns `*out_pending`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_sequence_run(kiln_sequence_t* sequence, kiln_stream_t* stream,
                   kiln_pending_t** out_pending);
 
-// Tells whether a thread has trapped in a run since it was asked last:
-// LAUNCH_FAILED with the step's label, tag, address, block and thread. For when
-// the runs are done. `out_trap` and `out_step` may be NULL. Since 0.1.
+// Reports whether a thread has trapped in a run since the last query:
+// LAUNCH_FAILED with the step's label, tag, address, block and thread. Call it
+// when the runs are done. `out_trap` and `out_step` may be NULL. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_check(
     kiln_sequence_t* sequence, kiln_trap_t* out_trap, uint32_t* out_step);
 
 // Rounds that a fixpoint has done in the run that ended last: for when it is
-// done. INVALID_ARGUMENT: the step is none. Since 0.1.
+// done. INVALID_ARGUMENT: the step is not a fixpoint. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_rounds(
     kiln_sequence_t* sequence, uint32_t step, uint32_t* out_rounds);
 
@@ -295,8 +295,8 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_rounds(
 
 // A sequence as a CUDA graph that is ready to run. thread-compatible
 //
-// Reference-counted. Retains its sequence. Its runs are ordered one behind the
-// other, also on different streams, as CUDA orders launches of one executable
+// Reference-counted. Retains its sequence. Its runs are ordered one after
+// another, also on different streams, as CUDA orders launches of one executable
 // graph: make one for each thread, or each stream, that is not to wait.
 typedef struct kiln_replay_t kiln_replay_t;
 
@@ -328,7 +328,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_sequence_instantiate(
     kiln_sequence_t* sequence, const kiln_replay_options_t* options,
     kiln_replay_t** out_replay);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_replay_retain(kiln_replay_t* replay);
 KILN_API void kiln_replay_release(kiln_replay_t* replay);
 
@@ -336,18 +336,18 @@ KILN_API void kiln_replay_release(kiln_replay_t* replay);
 // Without a pending it makes one call of the driver, allocates nothing, takes
 // no lock, and does the same work however long the sequence is; unless
 // something was changed, or a resident buffer freed, since the run before.
-// `out_pending` as of kiln_sequence_run; of several runs under way each tells
-// what any of them did. Statuses as there; host memory of transfers may be
-// touched when the run has ended. Since 0.1.
+// `out_pending` as of kiln_sequence_run; of several concurrent runs each
+// reports the events of all of them. Statuses as there; host memory of
+// transfers may be touched when the run has ended. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_replay_run(
     kiln_replay_t* replay, kiln_stream_t* stream, kiln_pending_t** out_pending);
 
-// Binds another buffer to a parameter of a dispatch, or gives another value,
-// for the runs to come; those under way keep what they have. Checked as by
-// kiln_prepared_rebind; on failure nothing has changed. The next run tells the
-// driver, once for all changes: of each step that changed, or, if the steps
-// have to be ordered in another way than before or do more or fewer things, of
-// the whole graph, which costs as much as making it.
+// Binds another buffer to a parameter of a dispatch, or sets another value, for
+// later runs; running ones keep their bindings. Checked as by
+// kiln_prepared_rebind; on failure nothing has changed. The next run updates
+// the driver, once for all changes: each changed step, or, if the order or the
+// number of operations changes, the whole graph, which costs as much as making
+// it.
 //
 //   INVALID_ARGUMENT  no dispatch of that number
 //

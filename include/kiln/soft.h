@@ -2,8 +2,8 @@
 //
 // soft: what kernels did on the software device, counted on demand.
 //
-// Counting is off until it is asked for, and costs nothing then. While it is
-// on kernels run about three times as long; what they compute and the count of
+// Counting is off by default, and then costs nothing. While it is on kernels
+// run about three times as long; what they compute and the count of
 // kiln_device_executed stay the same.
 #ifndef KILN_SOFT_H_
 #define KILN_SOFT_H_
@@ -41,7 +41,7 @@ typedef enum kiln_soft_place_t {
   KILN_SOFT_PLACE_COUNT
 } kiln_soft_place_t;
 
-// How the addresses of a warp's access lie. thread-compatible
+// The address pattern of a warp's access. thread-compatible
 typedef enum kiln_soft_shape_t {
   KILN_SOFT_SHAPE_UNIFORM,      // one for all
   KILN_SOFT_SHAPE_CONSECUTIVE,  // one after another
@@ -52,7 +52,7 @@ typedef enum kiln_soft_shape_t {
 
 // Accesses of warps. thread-compatible
 //
-// `sectors` are the aligned pieces of 32 bytes that they touched, each counted
+// `sectors` are the aligned blocks of 32 bytes that they touched, each counted
 // once an access.
 typedef struct kiln_soft_traffic_t {
   uint64_t accesses;

@@ -4,9 +4,9 @@
 //
 // A status is one pointer-sized word. OK is 0. The low bits hold a code; the
 // rest may point at a payload: where it happened, a message, one line for each
-// module it crossed, the native result behind it and a `Fix:` line that says
-// what to do. Statuses are never kept in a thread-local, and a call that
-// returns one has no other error channel.
+// module it crossed, the native result behind it and a `Fix:` line with a
+// remedy. Statuses are never kept in a thread-local, and a call that returns
+// one has no other error channel.
 //
 //   kiln_status_t status = kiln_module_load(...);
 //   if (!kiln_status_is_ok(status)) {
@@ -63,10 +63,10 @@ typedef enum kiln_status_code_t {
 
 // An error value. thread-compatible
 //
-// Owned by whoever holds it: hand it on, or end it with kiln_status_free.
+// Owned by its holder: pass it on, or free it with kiln_status_free.
 typedef struct kiln_status_payload_t* kiln_status_t;
 
-// OK: the value of a call that worked. Since 0.1.
+// OK: the value of a successful call. Since 0.1.
 static inline kiln_status_t kiln_ok(void) {
   return NULL;
 }
@@ -79,14 +79,14 @@ static inline bool kiln_status_is_ok(kiln_status_t status) {
 // The code of `status`. Since 0.1.
 KILN_API kiln_status_code_t kiln_status_code(kiln_status_t status);
 
-// The name of `code`, e.g. "NOT_FOUND"; "UNKNOWN" for a value that is none.
-// The string is static. Since 0.1.
+// The name of `code`, e.g. "NOT_FOUND"; "UNKNOWN" for an invalid value. The
+// string is static. Since 0.1.
 KILN_API const char* kiln_status_code_name(kiln_status_code_t code);
 
 // The default sentence of `code`, e.g. "not found". Static. Since 0.1.
 KILN_API const char* kiln_status_code_text(kiln_status_code_t code);
 
-// The exit code that the command `kiln` gives for `code`. Since 0.1.
+// The exit code of the command `kiln` for `code`. Since 0.1.
 KILN_API int kiln_status_code_exit(kiln_status_code_t code);
 
 // The message: what happened and to which thing, one line. Borrowed; the

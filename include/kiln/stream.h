@@ -2,8 +2,8 @@
 //
 // device: streams and events: the order of work on a device.
 //
-// Work put on a stream runs in the order in which it was put there; work of
-// two streams runs in any order unless an event stands between.
+// Work put on a stream runs in the order in which it was put there; work of two
+// streams runs in any order unless an event orders them.
 //
 // Of a stream that is captured (kiln/capture.h) every call below may also be
 // INVALID_STATE: one that waits for it, asks it or an event recorded on it, or
@@ -50,7 +50,7 @@ static inline kiln_stream_options_t kiln_stream_options_default(void) {
 }
 
 // Makes a stream. `options` may be NULL. INVALID_ARGUMENT (a priority that the
-// device has not), DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns
+// device lacks), DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns
 // `*out_stream`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_stream_create(kiln_device_t* device, const kiln_stream_options_t* options,
@@ -61,7 +61,7 @@ enum {
   KILN_STREAM_CREATED = 0,     // by kiln_stream_create
   KILN_STREAM_LEGACY = 1,      // the default stream of all threads
   KILN_STREAM_PER_THREAD = 2,  // the default stream of each thread
-  KILN_STREAM_FOREIGN = 3,     // somebody else's
+  KILN_STREAM_FOREIGN = 3,     // foreign
   KILN_STREAM_CAPTURED = 4,    // a graph builder's own (kiln/capture.h)
 };
 
@@ -91,7 +91,7 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_stream_adopt(kiln_device_t* device, void* handle,
                   const kiln_owner_t* owner, kiln_stream_t** out_stream);
 
-// One reference more, one less. NULL is accepted. The last release may be made
+// Adds or releases a reference. NULL is accepted. The last release may be made
 // on any thread, whatever context is current there. Since 0.1.
 KILN_API void kiln_stream_retain(kiln_stream_t* stream);
 KILN_API void kiln_stream_release(kiln_stream_t* stream);
@@ -106,7 +106,7 @@ KILN_API void* kiln_stream_handle(const kiln_stream_t* stream);
 // What it is: KILN_STREAM_*. Since 0.1.
 KILN_API uint32_t kiln_stream_kind(const kiln_stream_t* stream);
 
-// The priority it has; of a foreign stream what the driver said when it was
+// The priority it has; of a foreign stream what the driver reported when it was
 // adopted, 0 of a default stream. Since 0.1.
 KILN_API int32_t kiln_stream_priority(const kiln_stream_t* stream);
 
@@ -119,8 +119,8 @@ KILN_API bool kiln_stream_with_default(const kiln_stream_t* stream);
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_stream_synchronize(kiln_stream_t* stream);
 
-// The same for at most `timeout_ns` nanoseconds; the stream is asked once at
-// least, so 0 tells a stream that is done. When they have passed the device is
+// The same for at most `timeout_ns` nanoseconds; the stream is queried at least
+// once, so 0 detects a completed stream. When they have passed the device is
 // marked lost and the call is DEVICE_LOST. A GPU's kernel cannot be ended, so
 // nothing that it may use is freed any more and the process should end. The
 // software device stops what runs and skips what waits; opened anew it works.
@@ -128,14 +128,14 @@ kiln_stream_synchronize(kiln_stream_t* stream);
 KILN_API KILN_MUST_USE kiln_status_t kiln_stream_wait(kiln_stream_t* stream,
                                                       uint64_t timeout_ns);
 
-// Asks, without waiting, whether all work on the stream is done. Not done is
+// Queries, without waiting, whether all work on the stream is done. Not done is
 // OK with `*out_ready` false. Statuses as synchronize. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_stream_query(kiln_stream_t* stream,
                                                        bool* out_ready);
 
-// Later work on the stream waits for what `event` has recorded by now; an
-// event never recorded is no wait. The event may be of another device of the
-// same driver; INVALID_ARGUMENT for one of another driver. DEVICE_LOST,
+// Later work on the stream waits for what `event` has recorded by now; an event
+// never recorded causes no wait. The event may be of another device of the same
+// driver; INVALID_ARGUMENT for one of another driver. DEVICE_LOST,
 // DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_stream_wait_event(kiln_stream_t* stream, kiln_event_t* event);
@@ -150,14 +150,14 @@ kiln_stream_wait_stream(kiln_stream_t* stream, kiln_stream_t* other);
 // What kiln_stream_call_host calls. thread-safe
 typedef void (*kiln_host_fn_t)(void* user_data);
 
-// Calls `fn(user_data)` on the host behind all that is on the stream now; later
+// Calls `fn(user_data)` on the host after all work now on the stream; later
 // work on the stream waits until it has returned. DEVICE_LOST, DRIVER_ERROR.
 //
 //   * It runs on a thread of the driver's own, one at a time there: it should
 //     be short, and must not wait for work on the device.
 //   * It must call neither the driver nor any function of this library that
-//     does, releases included: the driver refuses that or hangs. Hand what is
-//     to be released to another thread.
+//     does, releases included: the driver refuses that or hangs. Pass objects
+//     to release to another thread.
 //   * It is not called if the device is lost before its turn. What `user_data`
 //     points at must live until it was called. Should this call fail only
 //     because the caller's context could not be put back, it is called too.
@@ -195,9 +195,9 @@ kiln_event_create(kiln_device_t* device, const kiln_event_options_t* options,
                   kiln_event_t** out_event);
 
 // Wraps a driver's event (CUevent, cudaEvent_t) of the device's context, which
-// no call can ask: it is used as it is and never destroyed. What it was made
+// cannot be verified: it is used as it is and never destroyed. What it was made
 // with is not known here. `owner` may be NULL (kiln_owner_t); the same handle
-// gives the same object as with kiln_stream_adopt. INVALID_ARGUMENT for NULL.
+// returns the same object as with kiln_stream_adopt. INVALID_ARGUMENT for NULL.
 // DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_event`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_event_adopt(kiln_device_t* device,
                                                       void* handle,
@@ -206,12 +206,12 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_event_adopt(kiln_device_t* device,
 
 // An event for another process. thread-compatible
 //
-// Bytes that may be sent to it by any way, on the same machine.
+// Bytes that may be sent to it in any manner, on the same machine.
 typedef struct kiln_event_export_t {
   uint8_t bytes[64];
 } kiln_event_export_t;
 
-// Says how another process opens the event. It must have been made with
+// Exports the event to another process. It must have been made with
 // `interprocess` (INVALID_STATE), and must live until the other has opened it.
 // UNSUPPORTED (a driver that shares no events), DEVICE_LOST, DRIVER_ERROR.
 // Since 0.1.
@@ -226,7 +226,7 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_event_import(kiln_device_t* device, const kiln_event_export_t* exported,
                   kiln_event_t** out_event);
 
-// One reference more, one less. NULL is accepted. The last release may be made
+// Adds or releases a reference. NULL is accepted. The last release may be made
 // on any thread, whatever context is current there; streams that wait for the
 // event go on waiting. Since 0.1.
 KILN_API void kiln_event_retain(kiln_event_t* event);
@@ -246,14 +246,14 @@ KILN_API uint32_t kiln_event_timing(const kiln_event_t* event);
 KILN_API uint32_t kiln_event_blocking(const kiln_event_t* event);
 KILN_API uint32_t kiln_event_interprocess(const kiln_event_t* event);
 
-// Sets the event behind the work that is on the stream now. INVALID_ARGUMENT
-// for a stream of another device. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
+// Records the event after the work now on the stream. INVALID_ARGUMENT for a
+// stream of another device. DEVICE_LOST, DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_event_record(kiln_event_t* event,
                                                        kiln_stream_t* stream);
 
-// Asks, without waiting, whether the event has been reached; one never
-// recorded has. Not reached is OK with `*out_ready` false. A fault of a kernel
-// in front of it is DEVICE_LOST. DRIVER_ERROR. Since 0.1.
+// Queries, without waiting, whether the event has been reached; one never
+// recorded has. Not reached is OK with `*out_ready` false. A fault of an
+// earlier kernel is DEVICE_LOST. DRIVER_ERROR. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_event_query(kiln_event_t* event,
                                                       bool* out_ready);
 
@@ -262,7 +262,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_event_query(kiln_event_t* event,
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_event_synchronize(kiln_event_t* event);
 
-// Nanoseconds from `start` to `end`, as fine as the driver tells (about half a
+// Nanoseconds from `start` to `end`, in the driver's resolution (about half a
 // microsecond); 0 where `end` came first.
 //
 //   INVALID_STATE     one was made without timing, or never recorded

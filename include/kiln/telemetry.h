@@ -22,7 +22,7 @@
 
 KILN_EXTERN_C_BEGIN
 
-// What a dispatcher has counted, and what it holds now. thread-compatible
+// The counters of a dispatcher, and its current resources. thread-compatible
 //
 // Begin with _default. Counters are appended in later versions. A field whose
 // name ends in `_ns` is a time.
@@ -32,9 +32,9 @@ typedef struct kiln_telemetry_t {
 
   // What there is now, whether it is counted or not.
   uint64_t resident_held_bytes;  // bytes of resident buffers that there are
-  // most bytes of resident buffers that there were
+  // maximum bytes of resident buffers
   uint64_t resident_peak_bytes;
-  uint64_t resident_budget_bytes;  // most bytes of resident buffers that may be
+  uint64_t resident_budget_bytes;  // limit for bytes of resident buffers
   uint64_t resident_buffers;       // resident buffers that there are
   uint64_t staging_held_bytes;     // bytes of pinned memory in use or kept
   // bytes of memory for dispatches in use or kept
@@ -45,8 +45,8 @@ typedef struct kiln_telemetry_t {
   uint64_t pendings_alive;          // pendings that there are
   uint64_t measured_device_max_ns;  // longest device time of a timed dispatch
 
-  // Of the dispatcher's cache, since that was made, whoever used it; 0 without
-  // one.
+  // Of the dispatcher's cache, since that was made, for all its users; 0
+  // without one.
   uint64_t cache_memory_hits;  // entries of the cache found in memory
   uint64_t cache_disk_hits;    // entries of the cache found on disk
   uint64_t cache_misses;       // entries of the cache not found
@@ -59,7 +59,7 @@ typedef struct kiln_telemetry_t {
   uint64_t prepared_runs;  // runs of prepared dispatches
   uint64_t launches;       // kernels launched
   uint64_t launched_threads;  // threads launched
-  uint64_t work_items;        // work items asked for
+  uint64_t work_items;        // work items requested
   uint64_t work_slots;        // work items that the launched threads could do
   uint64_t uploads;           // copies from the host
   uint64_t uploaded_bytes;    // bytes copied from the host
@@ -91,7 +91,7 @@ typedef struct kiln_telemetry_t {
   uint64_t pipeline_code_bytes;  // bytes of code loaded
   // Steps of sequences count as runs of prepared dispatches; kernels of replays
   // are launched by the device and counted nowhere. Traps of all three are
-  // counted by the check that tells of them (kiln_prepared_check,
+  // counted by the check that reports them (kiln_prepared_check,
   // kiln_sequence_check, kiln_replay_check).
   uint64_t sequence_runs;  // sequences put on a stream
   uint64_t replay_runs;    // replays put on a stream: graph launches
@@ -106,9 +106,8 @@ static inline kiln_telemetry_t kiln_telemetry_default(void) {
 }
 
 // Reads everything. Each number is right; numbers of work that other threads
-// put on streams meanwhile may be from before it and from behind it.
-// INVALID_ARGUMENT: NULL, or a struct_size that is not one of
-// kiln_telemetry_t. Since 0.1.
+// put on streams meanwhile may be from before or after it. INVALID_ARGUMENT:
+// NULL, or a struct_size that is not one of kiln_telemetry_t. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_telemetry_read(
     kiln_dispatcher_t* dispatcher, kiln_telemetry_t* out_telemetry);
 
@@ -128,7 +127,7 @@ enum {
 // A label of every sample. thread-compatible
 typedef struct kiln_telemetry_label_t {
   const char* name;   // [a-zA-Z_][a-zA-Z0-9_]*, not beginning with __
-  const char* value;  // any text; what is no UTF-8 is written as U+FFFD
+  const char* value;  // any text; invalid UTF-8 is written as U+FFFD
 } kiln_telemetry_label_t;
 
 // How a snapshot is written. thread-compatible
@@ -141,7 +140,7 @@ typedef struct kiln_telemetry_format_t {
   uint32_t label_count;  // at most 32
   uint32_t reserved;     // 0
 
-  // Who allocates while it is written. Default: the C library.
+  // The allocator for writing it. Default: the C library.
   const kiln_allocator_t* allocator;
 } kiln_telemetry_format_t;
 
@@ -162,7 +161,7 @@ static inline kiln_telemetry_format_t kiln_telemetry_format_default(void) {
 // fields above by their names), "now", "cache" and "rates": a rate is a
 // fraction of 1, or null where nothing was counted that it would be of.
 //
-//   INVALID_ARGUMENT  a label's name, or one name twice; a format that is none
+//   INVALID_ARGUMENT  a label's name, or one name twice; an unknown format
 //   LIMIT_EXCEEDED    more than 32 labels, a text of over 1 MiB
 //   INCOMPATIBLE, OUT_OF_MEMORY
 //

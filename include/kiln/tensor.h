@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // device: tensor maps: what the copies of boxes of a tensor (cp.async.bulk.
-// tensor) are told of its memory. Compute capability 9.0 and later.
+// tensor) know about its memory. Compute capability 9.0 and later.
 //
-// A map is a value: 128 bytes, which hold the tensor's address and are passed
-// to a kernel as they are, by kiln_arg_bytes. It retains nothing; the memory
-// must be there while kernels use the map.
+// A map is a value: 128 bytes, which contain the tensor's address and are
+// passed to a kernel as they are, by kiln_arg_bytes. It retains nothing; the
+// memory must stay valid while kernels use the map.
 //
 // What no map can refuse, since the kernel gives the coordinates: a box or a
 // column begins at a multiple of 16 bytes of memory, so with elements of 4
 // bytes at a multiple of 4. As address and strides are such multiples (the
 // driver API, cuTensorMapEncodeTiled), this is about the innermost coordinate
-// alone, which may be negative. The PTX ISA says so of packed types only
-// ("Restrictions on Tensor Copy instructions"); of every other type asked, a
-// device of compute capability 9.0 ends the kernel that breaks it with
-// CUDA_ERROR_ILLEGAL_INSTRUCTION and is lost to the process: DEVICE_LOST.
+// alone, which may be negative. The PTX ISA documents this for packed types
+// only ("Restrictions on Tensor Copy instructions"); for every other type
+// tested, a device of compute capability 9.0 ends the kernel that breaks it
+// with CUDA_ERROR_ILLEGAL_INSTRUCTION and is lost to the process: DEVICE_LOST.
 #ifndef KILN_TENSOR_H_
 #define KILN_TENSOR_H_
 
@@ -60,7 +60,7 @@ enum {
 // A tensor map: 128 bytes. thread-compatible
 //
 // In memory that a kernel reads it from, a parameter among that, it is aligned
-// to 128 bytes; here it may lie anywhere.
+// to 128 bytes; here it may be anywhere.
 typedef struct kiln_tensor_map_t {
   uint64_t words[16];
 } kiln_tensor_map_t;
@@ -125,9 +125,9 @@ enum {
 // Which pixels of pictures a map is of: im2col. thread-compatible
 //
 // The tensor is channels, width, then height and depth where its rank has them,
-// and number: dimension 0 is the innermost. A copy takes `pixels` pixels one
-// behind the other, within a box whose first corner is `lower` off the first
-// pixel and whose last is `upper` off the last one.
+// and number: dimension 0 is the innermost. A copy takes `pixels` consecutive
+// pixels, within a box whose first corner is `lower` off the first pixel and
+// whose last is `upper` off the last one.
 typedef struct kiln_tensor_columns_t {
   uint32_t struct_size;  // sizeof(kiln_tensor_columns_t)
   uint32_t mode;         // KILN_TENSOR_COLUMNS_*

@@ -3,11 +3,12 @@
 // device: arrays, textures and surfaces.
 //
 // An array is device memory of one to three dimensions, in layers or as the
-// faces of cubes, whose texels lie as the device likes; it has no address. A
-// mipmap has several such arrays, each half as long as the one before. Kernels
-// read it through a texture, which filters, and what is outside of which is
-// defined; they read and write it through a surface. A texture may also be made
-// over a mipmap, which it reads at levels of detail, or over a buffer.
+// faces of cubes, with a texel layout chosen by the device; it has no address.
+// A mipmap has several such arrays, each half as long as the one before.
+// Kernels read it through a texture, which filters, and what is outside of
+// which is defined; they read and write it through a surface. A texture may
+// also be made over a mipmap, which it reads at levels of detail, or over a
+// buffer.
 //
 // Both are numbers to a kernel: pass kiln_texture_handle or
 // kiln_surface_handle by kiln_arg_u64, and keep the object until the kernel is
@@ -68,7 +69,7 @@ static inline kiln_array_options_t kiln_array_options_default(void) {
 // Makes an array; its content is undefined.
 //
 //   INVALID_ARGUMENT      a width of 0, a depth without a height, channels, a
-//                         cube that is none, `gather` of other dimensions
+//                         invalid cube, `gather` of other dimensions
 //   LIMIT_EXCEEDED        a side longer, or more layers than the device takes:
 //                         which, and the device's
 //   UNSUPPORTED           a device without arrays
@@ -79,10 +80,10 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_array_create(kiln_device_t* device, const kiln_array_options_t* options,
                   kiln_array_t** out_array);
 
-// Wraps somebody else's array (CUarray) of the device's context, which is used
-// as it is and never destroyed. `owner` may be NULL (kiln_owner_t). The handle
-// of an array that was made here gives that array, retained, and the owner is
-// told at once. Without an owner, so does that of an array that was adopted
+// Wraps a foreign array (CUarray) of the device's context, which is used as it
+// is and never destroyed. `owner` may be NULL (kiln_owner_t). The handle of an
+// array that was made here returns that array, retained, and the owner is
+// released at once. Without an owner, so does that of an array that was adopted
 // without one; with an owner it is an object of its own.
 //
 //   UNSUPPORTED  texels of other formats than KILN_TEXEL_*; a device without
@@ -95,7 +96,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_array_adopt(kiln_device_t* device,
                                                       const kiln_owner_t* owner,
                                                       kiln_array_t** out_array);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_array_retain(kiln_array_t* array);
 KILN_API void kiln_array_release(kiln_array_t* array);
 
@@ -106,12 +107,12 @@ KILN_API kiln_device_t* kiln_array_device(const kiln_array_t* array);
 // Since 0.1.
 KILN_API void* kiln_array_handle(const kiln_array_t* array);
 
-// Bytes of all texels, one row behind the other. Since 0.1.
+// Bytes of all texels, with packed rows. Since 0.1.
 KILN_API uint64_t kiln_array_size(const kiln_array_t* array);
 
 // Copies the whole array from or to host memory or a buffer from `offset` on,
-// rows and slices packed, in the order of `stream`. `data` stays as it is
-// until the stream is there; `bytes` must be kiln_array_size.
+// rows and slices packed, in the order of `stream`. `data` stays as it is until
+// the stream has passed; `bytes` must be kiln_array_size.
 //
 //   OUT_OF_RANGE      another number of bytes, a buffer that is too short
 //   INVALID_ARGUMENT  a stream or buffer of another device
@@ -151,7 +152,7 @@ KILN_API KILN_MUST_USE kiln_status_t
 kiln_mipmap_create(kiln_device_t* device, const kiln_array_options_t* options,
                    uint32_t levels, kiln_mipmap_t** out_mipmap);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_mipmap_retain(kiln_mipmap_t* mipmap);
 KILN_API void kiln_mipmap_release(kiln_mipmap_t* mipmap);
 
@@ -166,9 +167,9 @@ KILN_API void* kiln_mipmap_handle(const kiln_mipmap_t* mipmap);
 KILN_API uint32_t kiln_mipmap_level_count(const kiln_mipmap_t* mipmap);
 
 // A level as an array, which is copied, and written through surfaces, like any
-// other; it retains the mipmap. OUT_OF_RANGE for a level that there is not,
-// DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns `*out_array`.
-// Since 0.1.
+// other; it retains the mipmap. OUT_OF_RANGE for a level that does not exist,
+// DEVICE_LOST, DRIVER_ERROR, OUT_OF_MEMORY. The caller owns `*out_array`. Since
+// 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_mipmap_level(
     kiln_mipmap_t* mipmap, uint32_t level, kiln_array_t** out_array);
 
@@ -201,7 +202,7 @@ typedef struct kiln_texture_options_t {
   float border[4];
   // KILN_SWITCH_*: between levels of a mipmap. Default: the nearest
   uint32_t level_linear;
-  float level_bias;     // added to the level that is asked for
+  float level_bias;     // added to the requested level
   float level_least;    // the first that is read
   float level_most;     // the last; 0: all
   uint32_t anisotropy;  // samples along a slope, 1 to 16. Default: the driver's
@@ -274,7 +275,7 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_texture_create_buffer(
     kiln_buffer_t* buffer, const kiln_texels_t* texels,
     const kiln_texture_options_t* options, kiln_texture_t** out_texture);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_texture_retain(kiln_texture_t* texture);
 KILN_API void kiln_texture_release(kiln_texture_t* texture);
 
@@ -296,7 +297,7 @@ typedef struct kiln_surface_t kiln_surface_t;
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_surface_create(kiln_array_t* array, kiln_surface_t** out_surface);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_surface_retain(kiln_surface_t* surface);
 KILN_API void kiln_surface_release(kiln_surface_t* surface);
 

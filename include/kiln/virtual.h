@@ -3,8 +3,8 @@
 // device: virtual memory: device memory that grows without moving.
 //
 // A range of device addresses is reserved once and costs nothing; memory is
-// put behind its beginning, and more behind that, whenever it is wanted. The
-// address of what is there already never changes.
+// mapped at its beginning, and more after that, on demand. Existing addresses
+// never change.
 #ifndef KILN_VIRTUAL_H_
 #define KILN_VIRTUAL_H_
 
@@ -16,10 +16,10 @@ KILN_EXTERN_C_BEGIN
 
 // Device memory that grows. thread-compatible
 //
-// Growing is for one thread at a time, which the caller sees to; retain,
-// release, and buffers made of it are for any. Reference-counted. Retains its
-// device. The last release waits for the device's work, then takes the memory
-// away and gives the addresses back.
+// Growing is limited to one thread at a time, which the caller ensures; retain,
+// release, and buffers made of it may be used by any. Reference-counted.
+// Retains its device. The last release waits for the device's work, then unmaps
+// the memory and releases the addresses.
 typedef struct kiln_virtual_t kiln_virtual_t;
 
 // How virtual memory is made. thread-compatible
@@ -40,8 +40,8 @@ static inline kiln_virtual_options_t kiln_virtual_options_default(void) {
   return options;
 }
 
-// Reserves addresses and puts at least `size_bytes` of memory behind them (0:
-// none yet); its content is undefined. `options` may be NULL.
+// Reserves addresses and maps at least `size_bytes` of memory to them (0: none
+// yet); its content is undefined. `options` may be NULL.
 //
 //   UNSUPPORTED           the device has no virtual memory
 //   DEVICE_OUT_OF_MEMORY  too little memory or addresses
@@ -53,12 +53,12 @@ KILN_API KILN_MUST_USE kiln_status_t kiln_virtual_create(
     kiln_device_t* device, uint64_t size_bytes,
     const kiln_virtual_options_t* options, kiln_virtual_t** out_virtual);
 
-// One reference more, one less. NULL is accepted. Since 0.1.
+// Adds or releases a reference. NULL is accepted. Since 0.1.
 KILN_API void kiln_virtual_retain(kiln_virtual_t* memory);
 KILN_API void kiln_virtual_release(kiln_virtual_t* memory);
 
-// Grows to at least `size_bytes`; less than there is changes nothing. What is
-// there stays where it is, with its content, and may be in use meanwhile; on
+// Grows to at least `size_bytes`; a smaller size changes nothing. Existing
+// memory stays where it is, with its content, and may be in use meanwhile; on
 // failure nothing has changed.
 //
 //   OUT_OF_RANGE          more than was reserved
@@ -75,12 +75,12 @@ KILN_API kiln_device_t* kiln_virtual_device(const kiln_virtual_t* memory);
 // The first device address. Never changes. Since 0.1.
 KILN_API uint64_t kiln_virtual_address(const kiln_virtual_t* memory);
 
-// Bytes with memory behind them, and bytes reserved: whole pages. Since 0.1.
+// Bytes with mapped memory, and bytes reserved: whole pages. Since 0.1.
 KILN_API uint64_t kiln_virtual_size(const kiln_virtual_t* memory);
 KILN_API uint64_t kiln_virtual_reserved(const kiln_virtual_t* memory);
 
-// A buffer over what is there now, for copies, fills and kernels. It retains
-// `memory`; it does not grow with it, and stays good when that grows.
+// A buffer over the current memory, for copies, fills and kernels. It retains
+// `memory`; it does not grow with it, and stays valid when that grows.
 // DEVICE_LOST, OUT_OF_MEMORY. The caller owns `*out_buffer`. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t
 kiln_virtual_buffer(kiln_virtual_t* memory, kiln_buffer_t** out_buffer);

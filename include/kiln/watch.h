@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // probe: what the machine's GPUs do now: memory, clocks, power, processes,
-// links, as NVML tells it. `kiln top` shows it.
+// links, as reported by NVML. `kiln top` shows it.
 //
 // Nothing on a GPU is touched and no context is made. GPUs are numbered as NVML
-// does, in the order of their addresses, whatever CUDA_VISIBLE_DEVICES says.
+// does, in the order of their addresses, regardless of CUDA_VISIBLE_DEVICES.
 #ifndef KILN_WATCH_H_
 #define KILN_WATCH_H_
 
@@ -15,7 +15,7 @@ KILN_EXTERN_C_BEGIN
 
 // A watch on the machine's GPUs. one-thread
 //
-// Made by kiln_runtime_watch; owned by whoever made it. What it lends is valid
+// Made by kiln_runtime_watch; owned by its creator. Borrowed results are valid
 // until the next sample.
 typedef struct kiln_watch_t kiln_watch_t;
 
@@ -37,12 +37,12 @@ static inline kiln_watch_options_t kiln_watch_options_default(void) {
 // Closes NVML. NULL is accepted. Since 0.1.
 KILN_API void kiln_watch_close(kiln_watch_t* watch);
 
-// Looks again. What a GPU no longer answers is not known; that is no error.
-// INVALID_STATE after a fork. Since 0.1.
+// Takes a new sample. What a GPU no longer reports is unknown; this is not an
+// error. INVALID_STATE after a fork. Since 0.1.
 KILN_API KILN_MUST_USE kiln_status_t kiln_watch_sample(kiln_watch_t* watch);
 
-// Why there are no devices, and what to do; "" where there are. Borrowed.
-// Since 0.1.
+// Why there are no devices, and how to fix it; "" if there are. Borrowed. Since
+// 0.1.
 KILN_API const char* kiln_watch_why(const kiln_watch_t* watch);
 KILN_API const char* kiln_watch_fix(const kiln_watch_t* watch);
 
@@ -53,7 +53,7 @@ KILN_API uint32_t kiln_watch_driver_version(const kiln_watch_t* watch);
 
 #define KILN_WATCH_NO_PARENT UINT32_MAX
 
-// A GPU, or a MIG device of one, behind it in the list. thread-compatible
+// A GPU, or a MIG device, listed after its GPU. thread-compatible
 //
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_watch_device_t {
@@ -86,7 +86,7 @@ enum {
   KILN_WATCH_ENCODER,
   KILN_WATCH_DECODER,
   KILN_WATCH_TEMPERATURE,
-  KILN_WATCH_TEMPERATURE_SLOWDOWN,  // clocks go down there
+  KILN_WATCH_TEMPERATURE_SLOWDOWN,  // clocks are reduced above this
   KILN_WATCH_TEMPERATURE_SHUTDOWN,
   KILN_WATCH_POWER,
   KILN_WATCH_POWER_LIMIT,
@@ -123,12 +123,11 @@ enum {
   KILN_WATCH_METRICS
 };
 
-// "memory_total" and "bytes"; NULL for a number that is none. Static.
-// Since 0.1.
+// "memory_total" and "bytes"; NULL for an invalid number. Static. Since 0.1.
 KILN_API const char* kiln_watch_metric_name(uint32_t metric);
 KILN_API const char* kiln_watch_metric_unit(uint32_t metric);
 
-// False where the device does not tell. Since 0.1.
+// False if the device does not report it. Since 0.1.
 KILN_API bool kiln_watch_value(const kiln_watch_t* watch, uint32_t device,
                                uint32_t metric, int64_t* out_value);
 
@@ -141,14 +140,14 @@ KILN_API const char* kiln_watch_throttle_text(kiln_watch_t* watch,
 enum {
   KILN_WATCH_PROCESS_COMPUTE = 1,
   KILN_WATCH_PROCESS_GRAPHICS = 2,
-  KILN_WATCH_PROCESS_MPS = 4,  // behind the multi-process service
+  KILN_WATCH_PROCESS_MPS = 4,  // through the multi-process service
 };
 
 // A process on a GPU. thread-compatible
 //
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_watch_process_t {
-  const char* name;       // as NVML tells it; ""
+  const char* name;       // as reported by NVML; ""
   uint32_t pid;           // as the driver sees it: in a container another one
   uint32_t kinds;         // KILN_WATCH_PROCESS_*
   uint64_t used_bytes;    // UINT64_MAX if not known
@@ -173,7 +172,7 @@ enum {
 //
 // Only the library makes one; fields may be appended in later versions.
 typedef struct kiln_watch_link_t {
-  const char* remote;  // address of what it leads to; ""
+  const char* remote;  // address of the other end; ""
   uint32_t active;     // 1: it is in use
   uint32_t version;    // of NVLink; 0 if not known
   uint32_t leads_to;   // KILN_WATCH_LINK_*
@@ -185,23 +184,23 @@ KILN_API const kiln_watch_link_t* kiln_watch_link(const kiln_watch_t* watch,
                                                   uint32_t device,
                                                   uint32_t index);
 
-// How far two GPUs of the list are from each other.
+// The distance between two GPUs of the list.
 enum {
   KILN_WATCH_PATH_UNKNOWN = 0,
   KILN_WATCH_PATH_BOARD = 1,     // on one board
-  KILN_WATCH_PATH_SWITCH = 2,    // behind one PCIe switch
-  KILN_WATCH_PATH_SWITCHES = 3,  // behind several
-  KILN_WATCH_PATH_BRIDGE = 4,    // behind one host bridge
+  KILN_WATCH_PATH_SWITCH = 2,    // below one PCIe switch
+  KILN_WATCH_PATH_SWITCHES = 3,  // below several
+  KILN_WATCH_PATH_BRIDGE = 4,    // below one host bridge
   KILN_WATCH_PATH_NODE = 5,      // of one NUMA node
   KILN_WATCH_PATH_SYSTEM = 6,    // of several
 };
 
 // Between two devices. `*out_peer` is 1 where each can read the other's memory,
-// 0 where not, -1 where nobody tells. Since 0.1.
+// 0 where not, -1 if unknown. Since 0.1.
 KILN_API uint32_t kiln_watch_path(kiln_watch_t* watch, uint32_t device,
                                   uint32_t other, int32_t* out_peer);
 
-// "switch" and so on; "?" for a value that is none. Static. Since 0.1.
+// "switch" and so on; "?" for an invalid value. Static. Since 0.1.
 KILN_API const char* kiln_watch_path_name(uint32_t path);
 KILN_API const char* kiln_watch_link_name(uint32_t leads_to);
 

@@ -456,7 +456,7 @@ static bool cmd_link_explain(link_run_t* run) {
   (void)fprintf(
       out, "%s: %s%s\n",
       code != KILN_STATUS_OK
-          ? "nobody"
+          ? "no linker"
           : kiln_link_backend_word(kiln_link_choice_backend(choice)),
       kiln_code_format_name(kiln_link_choice_output(choice)),
       kiln_link_choice_lto(choice) ? ", with link-time optimisation" : "");

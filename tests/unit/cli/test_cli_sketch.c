@@ -182,7 +182,8 @@ static void test_names(void** state) {
   fails_at("empty a\na -> b", 2, 6, "there is no node \"b\"");
   fails_at("empty a\nempty b\na -> b -> a", 3, 11, "closes a cycle");
   fails_at("empty a\na -> a", 2, 6, "to itself");
-  fails_at("empty a\nempty b\na -> b\na -> b", 4, 6, "was already drawn in line 6");
+  fails_at("empty a\nempty b\na -> b\na -> b", 4, 6,
+           "was already drawn in line 6");
   fails_at("condition c\nif i = c {\nempty a\n}\nempty b\nb -> a", 6, 6,
            "there is no node \"a\"");
   fails_at("condition c\nempty b\nif i = c {\nempty a\nb -> a }", 5, 1,
@@ -199,8 +200,7 @@ static void test_rules(void** state) {
   fails_at("graph g {\ncondition c\nif a = c { }\n}", 3, 4,
            "inside a named graph");
   fails_at("graph g { child c = g }", 1, 21, "there is no graph \"g\"");
-  fails_at("graph g {\nallocate m : f32[1]\n}", 2, 10,
-           "inside another node");
+  fails_at("graph g {\nallocate m : f32[1]\n}", 2, 10, "inside another node");
   fails_at("graph g {\nbuffer b : f32[1]\n}", 2, 1, "inside braces");
   fails_at("empty e\nfree f = e", 2, 10, "allocates nothing");
   fails_at("graph g {\ngraph h { }\n}", 2, 1, "inside braces");
