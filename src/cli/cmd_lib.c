@@ -171,16 +171,16 @@ const kilni_cli_command_t kilni_cli_command_lib = {
     "list|show NAME|NAME",
     "List and show the programs that come with Kiln.",
     "list names them, with a sentence about each; an entry that is only a "
-    "part of another another is listed only by --json. show NAME writes the "
-    "source text, a file that kiln run takes (.kiln): to read, or as a "
-    "starting point for your own. NAME alone lists the defaults of kiln run "
-    "lib:NAME: numbers, a sample of each input, shapes of outputs, and a "
-    "complete command.\nThey are built into the command: lib:NAME in place of "
-    "a file runs, measures, inspects or compiles one from any folder, with "
-    "--define for its consts and types. One that has several launches or "
-    "memory of its own runs as a whole, with the parameters that its page in "
-    "docs/library lists; the options on the page are then given by --define: "
-    "T, V, OPERATION, EXCLUSIVE, DESCENDING, SYMMETRIC, REST, BINS, SEGMENT, "
+    "part of another is listed only by --json. show NAME writes the source "
+    "text, a file that kiln run takes (.kiln): to read, or as a starting "
+    "point for your own. NAME alone lists the defaults of kiln run lib:NAME: "
+    "numbers, a sample of each input, shapes of outputs, and a complete "
+    "command.\nThey are built into the command: lib:NAME in place of a file "
+    "runs, measures, inspects or compiles one from any folder, with --define "
+    "for its consts and types. One that has several launches or memory of its "
+    "own runs as a whole, with the parameters that its page in docs/library "
+    "lists; the options on the page are then given by --define: T, V, "
+    "OPERATION, EXCLUSIVE, DESCENDING, SYMMETRIC, REST, BINS, SEGMENT, "
     "ROUNDS, ORDER.",
     kOptions,
     sizeof(kOptions) / sizeof(kOptions[0]),

@@ -600,8 +600,8 @@ static bool cmd_link_check_files(link_run_t* run) {
   return ok;
 }
 
-// For kiln_link_finish of the process that started this one, which waits for
-// its end. No exit handlers of nvJitLink run.
+// For kiln_link_finish of the process that started this one. The process ends
+// directly afterwards: exit handlers of nvJitLink do not run.
 static bool cmd_link_serve(link_run_t* run) {
   struct rlimit none = {0, 0};
   uint32_t descriptor = 0;
