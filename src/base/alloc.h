@@ -39,7 +39,7 @@ void kilni_base_free_array(kiln_allocator_t allocator, void* ptr, size_t count,
                            size_t size);
 
 // Grows `*inout_ptr`, an array of `*inout_capacity` elements of `size` bytes,
-// until it holds `wanted` elements. New bytes are zero. On failure nothing
+// to at least `wanted` elements. New bytes are zero. On failure nothing
 // changes. Starts from NULL and 0.
 kiln_status_t kilni_base_grow(kiln_allocator_t allocator, size_t wanted,
                               size_t size, size_t* inout_capacity,

@@ -4,10 +4,10 @@
 // more than its control groups give it time for. And how much memory it can
 // get: what the machine has left, and no more than its control groups leave.
 //
-// Control groups are where /proc says they are, of both kinds: version 2 keeps
-// "quota period" in cpu.max, version 1 each in a file. A limit counts for all
+// Control groups are where /proc lists them, of both kinds: version 2 keeps
+// "quota period" in cpu.max, version 1 each in a file. A limit applies to all
 // groups below it, so every folder from the process's own up to the mount is
-// asked and the tightest one counts. What cannot be read limits nothing.
+// read and the tightest limit counts. What cannot be read limits nothing.
 #define _GNU_SOURCE  // sched_getaffinity
 #include <fcntl.h>
 #include <sched.h>
@@ -328,7 +328,7 @@ static uint32_t cores_to_run_on(void) {
     int count = CPU_COUNT(&cores);
     if (count > 0) return (uint32_t)count;
   }
-  // More cores than a cpu_set_t holds.
+  // More cores than fit a cpu_set_t.
   long online = sysconf(_SC_NPROCESSORS_ONLN);
   return online > 0 ? (uint32_t)online : 1;
 }

@@ -2,9 +2,9 @@
 //
 // base: which instructions this machine's CPU has.
 //
-// Asked only when somebody wants to know. The compiler's own check is no
-// substitute: it asks in a constructor, before main and in every process, and
-// where the CPU is a virtual one each of its questions costs microseconds.
+// Queried only on demand. The compiler's own check is not a substitute: it runs
+// in a constructor, before main and in every process, and where the CPU is a
+// virtual one each of its queries costs microseconds.
 #ifndef KILN_SRC_BASE_CPU_FEATURES_H_
 #define KILN_SRC_BASE_CPU_FEATURES_H_
 
@@ -17,7 +17,7 @@ enum {
   KILNI_CPU_V4 = 4,         // x86-64-v4: AVX-512 F, BW, CD, DQ, VL
   KILNI_CPU_INTEL = 8,      // made by Intel
   KILNI_CPU_AVX512ER = 16,  // of the Xeon Phi
-  // An aligned move of 16 bytes is seen whole or not at all, as its maker says:
+  // An aligned move of 16 bytes is atomic, as its manufacturer guarantees:
   // x86-64 with AVX by Intel and AMD, aarch64 with LSE2.
   KILNI_CPU_WHOLE16 = 32,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: what a failed assert says before it stops the process.
+// base: what a failed assert prints before it stops the process.
 //
 // It is compiled into every build, but only builds for debugging call it: no
 // other part of the library writes to standard error or ends its process.
@@ -20,7 +20,7 @@ void kilni_base_assert_failed(const char* file, int line,
     length = (int)sizeof(text) - 1;
     text[length - 1] = '\n';
   }
-  // The process ends in any case; nobody is left to hear that this failed.
+  // The process ends in any case; a failure here cannot be reported.
   ssize_t written = write(STDERR_FILENO, text, (size_t)length);
   (void)written;
   __builtin_trap();

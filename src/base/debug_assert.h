@@ -2,11 +2,11 @@
 //
 // base: asserts of debug builds.
 //
-// An assert says what the code around it relies on and nobody outside can
-// break: an argument of a caller who breaks his contract is a status
-// (KILNI_CHECK_ARGUMENT), a bug of ours is an assert. Builds for debugging and
-// those under sanitizers test it, and an analyzer takes it as given; in any
-// other build it is not even evaluated, so it has no side effects.
+// An assert states what the code around it relies on and no caller can break:
+// an argument that violates its contract is a status (KILNI_CHECK_ARGUMENT), a
+// bug of ours is an assert. Builds for debugging and those under sanitizers
+// test it, and an analyzer takes it as given; in any other build it is not even
+// evaluated, so it has no side effects.
 #ifndef KILN_SRC_BASE_DEBUG_ASSERT_H_
 #define KILN_SRC_BASE_DEBUG_ASSERT_H_
 

@@ -22,7 +22,7 @@ enum {
 typedef uint32_t text_t;
 #define NONE UINT32_MAX
 
-// One name on its way. one-thread
+// One name being demangled. one-thread
 typedef struct reader_t {
   const char* at;
   uint32_t used;
@@ -239,8 +239,8 @@ static text_t read_arguments(reader_t* r, bool is_pack) {
 
 // ---- Names ----
 
-// What stands between N and E. A function itself is nothing that is referred
-// to; all that it lies in is.
+// What is between N and E. A function itself is never a substitution; all its
+// enclosing scopes are.
 static text_t read_nested(reader_t* r, bool is_function) {
   text_t name = NONE;
   bool ends_in_arguments = false;
@@ -357,7 +357,7 @@ static const char* builtin_name(char c) {
   }
 }
 
-// K, V and r before a type, which stand after it in words.
+// K, V and r before a type, which follow it in words.
 static text_t read_qualified(reader_t* r) {
   bool is_restrict = demangle_take(r, 'r');
   bool is_volatile = demangle_take(r, 'V');
@@ -477,7 +477,7 @@ bool kilni_base_demangle(const char* name, bool with_parameters,
   // A name without parameters is one of data.
   bool has_parameters = *r.at != 0;
   text_t list = has_parameters ? demangle_read_parameters(&r) : text;
-  // Either way of writing it reads the same names.
+  // Either form reads the same names.
   if (list == NONE ||
       (has_parameters &&
        strlen(demangle_at(&r, text)) + strlen(demangle_at(&r, list)) >=

@@ -53,7 +53,7 @@ typedef struct kilni_base_dynlib_mapped_t {
 } kilni_base_dynlib_mapped_t;
 
 // A library that the object was linked with, by its SONAME, in order from 0;
-// NULL behind the last.
+// NULL after the last.
 const char* kilni_base_dynlib_mapped_need(
     const kilni_base_dynlib_mapped_t* mapped, uint32_t index);
 
@@ -64,8 +64,8 @@ const char* kilni_base_dynlib_mapped_runpath(
 const char* kilni_base_dynlib_mapped_rpath(
     const kilni_base_dynlib_mapped_t* mapped);
 
-// True if an address lies in the object: of a function, in the object that has
-// its code.
+// True if an address is in the object: of a function, in the object that
+// contains its code.
 bool kilni_base_dynlib_mapped_holds(const kilni_base_dynlib_mapped_t* mapped,
                                     const void* address);
 

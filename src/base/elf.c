@@ -2,9 +2,9 @@
 //
 // base: the reader of ELF files.
 //
-// The head of the file is read once; what lies in it costs nothing more, which
+// The start of the file is read once; reads inside it cost nothing more, which
 // for most libraries is all but .dynamic. Small reads elsewhere go through one
-// piece that is kept.
+// block that is kept.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -37,7 +37,7 @@ enum {
   DT_IS_VERNEEDNUM = 0x6fffffff
 };
 
-// What .dynamic says of texts, before the place of the texts is known.
+// What .dynamic states of texts, before the place of the texts is known.
 typedef struct dynamic_texts_t {
   bool has_soname, has_rpath, has_runpath;
   uint64_t soname, rpath, runpath;
@@ -49,7 +49,7 @@ typedef struct dynamic_texts_t {
 kiln_status_t kilni_base_elf_broken(const kilni_base_elf_t* elf,
                                     const char* what) {
   return kilni_base_status_with_fix(
-      KILNI_FAIL(BAD_DATA, "\"%s\" is a broken ELF file: %s", elf->name, what),
+      KILNI_FAIL(BAD_DATA, "\"%s\" is a damaged ELF file: %s", elf->name, what),
       "install the package that it belongs to again");
 }
 
@@ -72,7 +72,7 @@ kiln_status_t kilni_base_elf_fetch(const kilni_base_elf_t* elf, uint64_t offset,
     return kiln_ok();
   }
   if (offset > elf->window.size || size > elf->window.size - offset) {
-    return kilni_base_elf_broken(elf, "a table lies beyond its end");
+    return kilni_base_elf_broken(elf, "a table extends past its end");
   }
   if (size > KILNI_ELF_PIECE_SMALL) {
     return kilni_base_window_read(&elf->window, offset, size, out);
@@ -119,7 +119,7 @@ kiln_status_t kilni_base_elf_fetch_address(const kilni_base_elf_t* elf,
                                            void* out) {
   uint64_t offset;
   if (!elf_place_of(elf, address, size, &offset)) {
-    return kilni_base_elf_broken(elf, "a table lies in none of its segments");
+    return kilni_base_elf_broken(elf, "a table is in none of its segments");
   }
   return kilni_base_elf_fetch(elf, offset, size, out);
 }
@@ -129,7 +129,7 @@ kiln_status_t kilni_base_elf_fetch_text(const kilni_base_elf_t* elf,
                                         uint64_t offset, char** out_text) {
   *out_text = NULL;
   if (offset >= elf->strings_size) {
-    return kilni_base_elf_broken(elf, "a name lies beyond its names");
+    return kilni_base_elf_broken(elf, "a name extends past its string table");
   }
   char text[MAX_TEXT];
   uint64_t rest = elf->strings_size - offset;
@@ -137,14 +137,16 @@ kiln_status_t kilni_base_elf_fetch_text(const kilni_base_elf_t* elf,
   uint64_t place;
   if (elf->strings + offset < elf->strings ||
       !elf_place_of(elf, elf->strings + offset, 1, &place)) {
-    return kilni_base_elf_broken(elf, "its names lie in none of its segments");
+    return kilni_base_elf_broken(elf,
+                                 "its string table is in none of its segments");
   }
   // The end of the file may come before the end that .dynamic claims.
   uint64_t left = place < elf->window.size ? elf->window.size - place : 0;
   if (left < size) size = (size_t)left;
   KILNI_RETURN_IF_ERROR(kilni_base_elf_fetch(elf, place, size, text));
   const char* end = size > 0 ? memchr(text, 0, size) : NULL;
-  if (end == NULL) return kilni_base_elf_broken(elf, "a name has no end");
+  if (end == NULL)
+    return kilni_base_elf_broken(elf, "a name is not terminated");
   return kilni_base_strdup(
       elf->allocator, kilni_base_sv_make(text, (size_t)(end - text)), out_text);
 }
@@ -160,7 +162,7 @@ static kiln_status_t elf_check_header(const kilni_base_elf_t* elf) {
   kiln_bytes_view_t head = {elf->head, elf->head_size};
   if (!elf_is_elf(head)) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(UNSUPPORTED, "\"%s\" is no ELF file", elf->name),
+        KILNI_FAIL(UNSUPPORTED, "\"%s\" is not an ELF file", elf->name),
         "name a shared library or a program");
   }
   if (elf->head_size < 64) {
@@ -168,7 +170,7 @@ static kiln_status_t elf_check_header(const kilni_base_elf_t* elf) {
   }
   uint8_t width = elf->head[4];
   if (width != 1 && width != 2) {
-    return kilni_base_elf_broken(elf, "it has no width");
+    return kilni_base_elf_broken(elf, "its class is neither 32 nor 64 bits");
   }
   if (elf->head[5] != 1) {
     return kilni_base_status_with_fix(
@@ -329,7 +331,7 @@ static kiln_status_t read_entries(kilni_base_elf_t* elf,
         count - at < DYNAMIC_PIECE ? (size_t)(count - at) : DYNAMIC_PIECE;
     uint64_t offset = dynamic->offset + at * size;
     if (offset < dynamic->offset) {
-      return kilni_base_elf_broken(elf, "a table has no place");
+      return kilni_base_elf_broken(elf, "a table has no address");
     }
     KILNI_RETURN_IF_ERROR(
         kilni_base_elf_fetch(elf, offset, here * size, piece));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: what an ELF file says about itself, without loading it.
+// base: the facts in an ELF file, without loading it.
 //
 // Reads shared libraries and programs, 32 and 64 bits wide, in the byte order
 // of x86 and ARM. Every offset of the file is checked; nothing is mapped, so
@@ -44,8 +44,8 @@ typedef struct kilni_base_elf_symbol_t {
 } kilni_base_elf_symbol_t;
 
 // Opens a file; the path is copied for messages. NOT_FOUND, PERMISSION_DENIED,
-// IO_ERROR; UNSUPPORTED for what is no ELF file (or one of another byte order),
-// BAD_DATA for a broken one.
+// IO_ERROR; UNSUPPORTED for what is not an ELF file (or one of another byte
+// order), BAD_DATA for a damaged one.
 kiln_status_t kilni_base_elf_open(kiln_allocator_t allocator, const char* path,
                                   kilni_base_elf_t** out_elf);
 
@@ -94,7 +94,7 @@ kiln_status_t kilni_base_elf_versions_each(kilni_base_elf_t* elf,
 // Seeks `needle` in the section `section` (".rodata") and copies the printable
 // text that begins there, at most `capacity` - 1 bytes and a NUL, up to the
 // first control character. At most `limit` bytes of the section are read, and
-// none of the rest of the file. "" where it is not there.
+// none of the rest of the file. "" where it is missing.
 kiln_status_t kilni_base_elf_text_find(kilni_base_elf_t* elf,
                                        const char* section, const char* needle,
                                        uint64_t limit, size_t capacity,

@@ -14,8 +14,8 @@ enum { KILNI_ELF_PT_LOAD = 1, KILNI_ELF_PT_DYNAMIC = 2, KILNI_ELF_PT_NOTE = 4 };
 
 enum {
   KILNI_ELF_PIECE_BYTES = 12 << 10,
-  KILNI_ELF_PIECE_BEFORE = 4 << 10,  // of it, in front of what was asked for
-  KILNI_ELF_PIECE_SMALL = 4 << 10    // what is asked for in pieces at most
+  KILNI_ELF_PIECE_BEFORE = 4 << 10,  // of it, before the requested bytes
+  KILNI_ELF_PIECE_SMALL = 4 << 10    // what is read in blocks at most
 };
 
 // One program header.
@@ -26,8 +26,8 @@ typedef struct kilni_base_elf_segment_t {
   uint64_t size;  // in the file
 } kilni_base_elf_segment_t;
 
-// The piece of the file that was read last: names that are asked for one by one
-// lie near each other.
+// The block of the file that was read last: names that are read one by one are
+// near each other.
 typedef struct kilni_base_elf_piece_t {
   uint64_t offset;
   size_t size;

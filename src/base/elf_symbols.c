@@ -42,7 +42,7 @@ static kiln_status_t count_by_gnu_hash(const kilni_base_elf_t* elf,
   uint32_t bloom = kilni_base_elf_get32(head + 8);
   if (buckets > KILNI_ELF_MAX_SYMBOLS || bloom > KILNI_ELF_MAX_SYMBOLS ||
       first > KILNI_ELF_MAX_SYMBOLS) {
-    return kilni_base_elf_broken(elf, "its hash table is larger than any");
+    return kilni_base_elf_broken(elf, "its hash table is too large");
   }
   uint64_t at = elf->gnu_hash + 16 + (uint64_t)bloom * (elf->wide ? 8 : 4);
   uint32_t highest = 0;
@@ -162,7 +162,7 @@ kiln_status_t kilni_base_elf_symbols_each(kilni_base_elf_t* elf,
 // ---- Version nodes ----
 
 // How many nodes may still be visited. A table is a chain of offsets, and only
-// a count keeps a hostile one from going on for ever.
+// a count keeps a hostile one from being endless.
 typedef struct version_walk_t {
   const kilni_base_elf_t* elf;
   kilni_base_elf_version_fn_t fn;

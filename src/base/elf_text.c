@@ -93,8 +93,8 @@ static section_t section_at(const kilni_base_elf_t* elf, const uint8_t* at) {
   return section;
 }
 
-// How many sections there are and which holds their names. Numbers that do not
-// fit the header stand in the first section.
+// The number of sections and which one has their names. Numbers that do not fit
+// the header are in the first section.
 static kiln_status_t count_sections(const kilni_base_elf_t* elf,
                                     uint64_t* out_count, uint64_t* out_names) {
   *out_count = elf->section_count;
@@ -142,7 +142,7 @@ static kiln_status_t find_in_table(const kilni_base_elf_t* elf,
   }
   if (holder.size > elf->window.size) {
     return kilni_base_elf_broken(elf,
-                                 "its section names are longer than it is");
+                                 "its section names are larger than the file");
   }
   void* text;
   size_t size = (size_t)holder.size;
@@ -170,8 +170,8 @@ static kiln_status_t find_section(const kilni_base_elf_t* elf, const char* name,
   void* table;
   size_t size = (size_t)count * elf->section_size;
   if (size > elf->window.size) {
-    return kilni_base_elf_broken(elf,
-                                 "its section headers are longer than it is");
+    return kilni_base_elf_broken(
+        elf, "its section headers are larger than the file");
   }
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(elf->allocator, size, &table));
   kiln_status_t status =
@@ -247,7 +247,7 @@ static kiln_status_t find_in_range(const kilni_base_elf_t* elf,
       return kiln_ok();
     }
     if (size == left) return kiln_ok();
-    at += size - (needle->size - 1);  // it may lie across two pieces
+    at += size - (needle->size - 1);  // it may span two blocks
   }
   return kiln_ok();
 }
@@ -265,7 +265,7 @@ kiln_status_t kilni_base_elf_text_find(kilni_base_elf_t* elf,
   if (found.type == SHT_IS_NOBITS) return kiln_ok();
   if (found.offset > elf->window.size ||
       found.size > elf->window.size - found.offset) {
-    return kilni_base_elf_broken(elf, "a section lies beyond its end");
+    return kilni_base_elf_broken(elf, "a section extends past its end");
   }
   uint64_t end = found.offset + found.size;
   uint64_t stop = found.size < limit ? end : found.offset + limit;

@@ -8,7 +8,7 @@
 #include "kiln/api.h"
 #include "kiln/status.h"
 
-// Reads a whole file. The block has a NUL behind its `size` bytes. NOT_FOUND,
+// Reads a whole file. The block has a NUL after its `size` bytes. NOT_FOUND,
 // PERMISSION_DENIED, IO_ERROR, or LIMIT_EXCEEDED above `limit` bytes; each
 // names the path. Free with kilni_base_file_free.
 kiln_status_t kilni_base_file_read(kiln_allocator_t allocator, const char* path,
@@ -30,10 +30,10 @@ enum {
   KILNI_FILE_REGULAR = 1,  // a file
   KILNI_FILE_DIR = 2,      // a folder
   KILNI_FILE_OTHER = 3,    // a device, a pipe
-  KILNI_FILE_ERROR = 4     // it cannot be told; `error` says why
+  KILNI_FILE_ERROR = 4     // it is unknown; `error` gives the reason
 };
 
-// What the system says of a path. thread-safe
+// What the system reports of a path. thread-safe
 typedef struct kilni_base_file_look_t {
   uint32_t kind;   // KILNI_FILE_*
   int error;       // errno, where `kind` is NONE or ERROR
@@ -46,12 +46,12 @@ typedef struct kilni_base_file_look_t {
   uint64_t links;       // names that it has
 } kilni_base_file_look_t;
 
-// One stat, links followed. Never fails: `kind` says it.
+// One stat, links followed. Never fails: `kind` is the result.
 kilni_base_file_look_t kilni_base_file_look(const char* path);
 bool kilni_base_file_can_execute(const char* path);
 uint32_t kilni_base_file_user(void);  // the user id that files are opened with
 
-// The target of a link, cut to `capacity` with its NUL; false for what is no
+// The target of a link, cut to `capacity` with its NUL; false for what is not a
 // link or cannot be read.
 bool kilni_base_link_read(const char* path, size_t capacity, char* out_target);
 
@@ -82,7 +82,7 @@ kiln_status_t kilni_base_dir_visit(const char* path, kilni_base_dir_fn_t fn,
 kiln_status_t kilni_base_path_real(kiln_allocator_t allocator, const char* path,
                                    char** out_path);
 
-// A file, or bytes in its place, read in pieces. one-thread
+// A file, or bytes in its place, read in parts. one-thread
 //
 // Never mapped: a file that shrinks while it is read is an error, not a fault.
 typedef struct kilni_base_window_t {
@@ -92,13 +92,13 @@ typedef struct kilni_base_window_t {
   kiln_bytes_view_t bytes;
 } kilni_base_window_t;
 
-// Opens an ordinary file; a pipe or device is refused without waiting for it.
+// Opens a regular file; a pipe or device is refused without waiting for it.
 // `path` is borrowed until the window is closed. NOT_FOUND, PERMISSION_DENIED,
-// IO_ERROR, BAD_DATA for what is no ordinary file.
+// IO_ERROR, BAD_DATA for what is not a regular file.
 kiln_status_t kilni_base_window_open(const char* path,
                                      kilni_base_window_t* out_window);
-// The same for what may well not be there: no status, and no words, for that.
-// `*out_there` says whether it was opened.
+// Opens a file that may well be missing: no status and no text for that.
+// `*out_there` is whether it was opened.
 kiln_status_t kilni_base_window_open_if(const char* path,
                                         kilni_base_window_t* out_window,
                                         bool* out_there);

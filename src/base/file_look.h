@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: what the system says of a file, in our words. For the files of base
+// base: what the system reports of a file, in our terms. For the files of base
 // that call the system.
 #ifndef KILN_SRC_BASE_FILE_LOOK_H_
 #define KILN_SRC_BASE_FILE_LOOK_H_

@@ -223,7 +223,7 @@ static kiln_status_t file_posix_write_through(const char* path,
 }
 
 // Opens a new file in the folder of `path`; `*out_temp` is its path. The name
-// owes nothing to `path`, whose own may already be as long as names can be.
+// does not depend on `path`, whose own may already be as long as names can be.
 static kiln_status_t open_temp(kiln_allocator_t allocator, const char* path,
                                char** out_temp, int* out_fd) {
   *out_temp = NULL;
@@ -480,7 +480,7 @@ static kiln_status_t start_window(const char* path, int handle,
     status = file_error(errno, "read", path);
   } else if (!S_ISREG(info.st_mode)) {
     status = kilni_base_status_with_fix(
-        KILNI_FAIL(BAD_DATA, "\"%s\" is no ordinary file", path),
+        KILNI_FAIL(BAD_DATA, "\"%s\" is not a regular file", path),
         "name a file, not a folder, a pipe or a device");
   }
   if (!kiln_status_is_ok(status)) {
@@ -535,7 +535,7 @@ kiln_status_t kilni_base_window_read_some(const kilni_base_window_t* window,
     memcpy(out, window->bytes.data + offset, *out_size);
     return kiln_ok();
   }
-  // The end that was told when it was opened needs no question.
+  // The size is known from opening it and needs no query.
   if (size > window->size - offset) size = (size_t)(window->size - offset);
   while (*out_size < size) {
     ssize_t got = pread(window->handle, (char*)out + *out_size,
@@ -555,7 +555,8 @@ kiln_status_t kilni_base_window_read(const kilni_base_window_t* window,
       kilni_base_window_read_some(window, offset, size, out, &got));
   if (got == size) return kiln_ok();
   return kilni_base_status_with_fix(
-      KILNI_FAIL(BAD_DATA, "\"%s\" ends before byte %llu, where more should be",
+      KILNI_FAIL(BAD_DATA,
+                 "\"%s\" ends at or before byte %llu, where more is expected",
                  window->name, (unsigned long long)(offset + size)),
       "install the package that the file belongs to again");
 }

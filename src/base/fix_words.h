@@ -4,8 +4,8 @@
 #ifndef KILN_SRC_BASE_FIX_WORDS_H_
 #define KILN_SRC_BASE_FIX_WORDS_H_
 
-// Goes behind a `python3 -m pip install ...`: outside an environment there is
-// no pip on a bare Debian, and one that refuses on other systems.
+// Follows a `python3 -m pip install ...`: outside an environment there is no
+// pip on a bare Debian, and one that refuses on other systems.
 #define KILNI_FIX_ENVIRONMENT                                              \
   " (outside an environment after `python3 -m venv cuda && . "             \
   "cuda/bin/activate`, which on Debian and Ubuntu needs `apt-get install " \

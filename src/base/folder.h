@@ -3,10 +3,10 @@
 // base: a folder that is held open, and the files in it.
 //
 // For what is kept in a folder over time: every file is named relative to the
-// open folder, so that nobody can put another one in its place. The calls are
-// a table, one row for each system call, so that a test can let any of them
-// fail, be interrupted or do half of its work; the functions below are made of
-// rows and handle that.
+// open folder, so that it cannot be replaced by another one. The calls are a
+// table, one row for each system call, so that a test can let any of them fail,
+// be interrupted or do half of its work; the functions below use the rows and
+// handle that.
 #ifndef KILN_SRC_BASE_FOLDER_H_
 #define KILN_SRC_BASE_FOLDER_H_
 
@@ -55,8 +55,9 @@ typedef struct kilni_base_folder_calls_t {
 // The system's own.
 kilni_base_folder_calls_t kilni_base_folder_calls_system(void);
 
-// Opens a folder; `make_from` SIZE_MAX, or how much of `path` must be there:
-// what is missing behind that is made. 0 and `*out_folder`, or minus an errno.
+// Opens a folder; `make_from` SIZE_MAX, or how much of `path` must exist:
+// missing folders after that are created. 0 and `*out_folder`, or minus an
+// errno.
 int kilni_base_folder_open(const kilni_base_folder_calls_t* calls,
                            const char* path, size_t make_from, int* out_folder);
 
@@ -70,7 +71,7 @@ int64_t kilni_base_folder_read(const kilni_base_folder_calls_t* calls, int file,
 int kilni_base_folder_write(const kilni_base_folder_calls_t* calls, int file,
                             uint64_t offset, size_t size, const void* data);
 
-// Whether an errno of `lock` says that the file system has no locks.
+// Whether an errno of `lock` means that the file system has no locks.
 bool kilni_base_folder_has_no_locks(int error);
 
 #endif  // KILN_SRC_BASE_FOLDER_H_

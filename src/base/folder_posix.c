@@ -179,7 +179,7 @@ static int folder_posix_open_folder(const kilni_base_folder_calls_t* calls,
   return handle;
 }
 
-// Makes the folders of `path` behind its first `from` bytes.
+// Makes the folders of `path` after its first `from` bytes.
 static int make_folders(const kilni_base_folder_calls_t* calls,
                         const char* path, size_t from) {
   char part[MAX_PATH_BYTES];
@@ -192,8 +192,8 @@ static int make_folders(const kilni_base_folder_calls_t* calls,
     memcpy(part, path, i);
     part[i] = 0;
     int code = calls->make_folder(calls->user, part);
-    // What is there may say other things than EEXIST (EROFS, EACCES): whether
-    // it can be opened is what counts, and the last one is.
+    // An existing folder may give errors other than EEXIST (EROFS, EACCES):
+    // only whether it can be opened counts, and the last one is opened.
     if (code < 0 && path[i] == 0 && code != -EEXIST) return code;
   }
   return 0;
@@ -245,7 +245,7 @@ int kilni_base_folder_write(const kilni_base_folder_calls_t* calls, int file,
                                (const char*)data + done);
     if (put == -EINTR) continue;
     if (put < 0) return (int)put;
-    // A disk that takes nothing and says nothing is full.
+    // A disk that writes nothing and reports no error is full.
     if (put == 0) return -ENOSPC;
     done += (size_t)put;
   }

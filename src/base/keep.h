@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-// Who is kept, and how. All NULL keeps nobody. thread-safe
+// What is retained, and how. All NULL retains nothing. thread-safe
 typedef struct kilni_base_keep_t {
   void* object;
   void (*retain)(void* object);

@@ -41,7 +41,7 @@ kiln_status_t kilni_base_options_read_since(const void* options,
   if (given > size && !options_is_zero(bytes + size, given - size)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE,
-                   "\"%s\" has %u bytes and sets a field behind the %zu that "
+                   "\"%s\" has %u bytes and sets a field after the %zu that "
                    "this library knows",
                    name, (unsigned)given, size),
         "use a libkiln at least as new as the headers, or leave the newer "
@@ -60,8 +60,8 @@ kiln_status_t kilni_base_options_read(const void* options, const char* name,
 kiln_status_t kilni_base_options_not_reserved(const char* name) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`reserved` of \"%s\" is not zero", name),
-      "set every field that is not used to 0, or start from the struct's "
-      "_default() function");
+      "set every unused field to 0, or start from the struct's _default() "
+      "function");
 }
 
 kiln_status_t kilni_base_options_read_reserved(const void* options,

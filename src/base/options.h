@@ -14,14 +14,13 @@
 // when it first came out, is extended with zeroes; a smaller one is
 // INVALID_ARGUMENT, for it would cut a field in two. A larger one than ours is
 // accepted only if its unknown tail is zero, else it is INCOMPATIBLE. On
-// failure `out` holds the defaults. `name` is the struct's name for the
-// message.
+// failure `out` has the defaults. `name` is the struct's name for the message.
 kiln_status_t kilni_base_options_read_since(const void* options,
                                             const char* name, size_t first,
                                             size_t size, void* out);
 
-// The same for a struct that has not grown since it came out. One that grows is
-// read by the call above, with the size that it had.
+// Copies a struct that has not grown since it came out. One that grows is read
+// by the call above, with its first size.
 kiln_status_t kilni_base_options_read(const void* options, const char* name,
                                       size_t size, void* out);
 
@@ -43,7 +42,7 @@ kiln_status_t kilni_base_options_read_reserved(const void* options,
                                                kilni_base_reserved_t reserved,
                                                void* out);
 
-// The one way to read a struct `type` that has a field `reserved`.
+// The only macro for reading a struct `type` that has a field `reserved`.
 #define KILNI_OPTIONS_READ(options, type, out)                        \
   kilni_base_options_read_reserved(                                   \
       (options), #type, sizeof(type),                                 \

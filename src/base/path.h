@@ -13,7 +13,7 @@ bool kilni_base_path_has_no_link(const char* path);
 
 enum { KILNI_PATH_MAX_NAMES = 32 };
 
-// Which of at most KILNI_PATH_MAX_NAMES names in a folder are there and are no
+// Which of at most KILNI_PATH_MAX_NAMES names in a folder exist and are not
 // folders, links followed: a bit for each, the first one lowest.
 uint32_t kilni_base_path_files_in(const char* folder, const char* const* names,
                                   uint32_t count);

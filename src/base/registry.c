@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: from a raw handle back to the object that stands for it.
+// base: from a raw handle back to its object.
 #include "base/registry.h"
 
 #include <string.h>
 
-// Handles are addresses or small numbers: their low bits say little.
+// Handles are addresses or small numbers: their low bits vary little.
 static size_t chain_of(kilni_base_registry_key_t key) {
   uint64_t mixed = key.key ^ ((uint64_t)key.kind << 57);
   mixed *= UINT64_C(0x9e3779b97f4a7c15);
   return (size_t)(mixed >> 58) % KILNI_REGISTRY_CHAINS;
 }
 
-// A reference more, unless there is none left. The memory is there as long as
-// the lock is held: an object leaves the registry before it is freed.
+// A reference more, unless there is none left. The memory exists as long as the
+// lock is held: an object leaves the registry before it is freed.
 static bool registry_try_retain(atomic_uint* references) {
   unsigned int seen = atomic_load_explicit(references, memory_order_relaxed);
   while (seen != 0) {

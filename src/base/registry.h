@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: from a raw handle back to the object that stands for it.
+// base: from a raw handle back to its object.
 //
-// A driver hands out bare handles; whoever meets one again (a host program, a
-// graph's node) wants the object with all that it keeps alive, and not a second
-// one. Entries lie inside the objects, so that adding one cannot fail, and a
+// A driver returns bare handles; code that meets one again (a host program, a
+// graph's node) needs the object with all that it keeps alive, not a second
+// one. Entries are inside the objects, so that adding one cannot fail, and a
 // look-up takes a reference only where there still is one: an object whose last
 // reference has gone is never found again.
 //
@@ -35,7 +35,7 @@ enum { KILNI_REGISTRY_CHAINS = 64 };
 
 // Handles of one device. thread-safe
 typedef struct kilni_base_registry_t {
-  kilni_base_mutex_t lock;  // held for a few loads, and never over a call
+  kilni_base_mutex_t lock;  // locked for a few loads, and never during a call
   size_t count;
   kilni_base_registry_entry_t* chains[KILNI_REGISTRY_CHAINS];
 } kilni_base_registry_t;
@@ -51,16 +51,16 @@ typedef struct kilni_base_registry_key_t {
   uint32_t reserved;
 } kilni_base_registry_key_t;
 
-// Enters an object whose handle the driver has just made: whatever else stands
-// under that handle was destroyed behind our back and is found no more.
+// Enters an object whose handle the driver has just made: any other entry for
+// that handle was destroyed by other code and is no longer found.
 void kilni_base_registry_put(kilni_base_registry_t* registry,
                              kilni_base_registry_entry_t* entry,
                              kilni_base_registry_key_t key, void* object,
                              atomic_uint* references);
 
-// Enters an object for a handle that existed before, unless a living object
-// stands under it already: then nothing is entered and that one is the result,
-// with a reference more. NULL: it was entered.
+// Enters an object for a handle that existed before, unless a living object has
+// it already: then nothing is entered and that one is the result, with a
+// reference more. NULL: it was entered.
 void* kilni_base_registry_add(kilni_base_registry_t* registry,
                               kilni_base_registry_entry_t* entry,
                               kilni_base_registry_key_t key, void* object,

@@ -2,8 +2,8 @@
 //
 // base: SHA-256, as FIPS 180-4 has it.
 //
-// For comparing a file with what a package says of it. Not for secrets: it
-// takes no care about timing.
+// For comparing a file with its package's record. Not for secrets: it takes no
+// care about timing.
 #ifndef KILN_SRC_BASE_SHA256_H_
 #define KILN_SRC_BASE_SHA256_H_
 

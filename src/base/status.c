@@ -2,10 +2,10 @@
 //
 // base: the error value.
 //
-// A payload is one block that grows as lines are added: a header and, behind
-// it, lines. A line is one byte for its kind and a NUL-terminated string. Lines
-// are addressed by offset, so that growth needs no fix-up and freeing is one
-// call. Annotations are found by walking all lines.
+// A payload is one block that grows as lines are added: a header followed by
+// lines. A line is one byte for its kind and a NUL-terminated string. Lines are
+// addressed by offset, so that growth needs no fix-up and freeing is one call.
+// Annotations are found by walking all lines.
 #include "kiln/status.h"
 
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include "base/status_make.h"
 
-// The functions themselves, and not what an analyzer is told of them.
+// The functions themselves, not their declarations for an analyzer.
 #undef kilni_base_status_bare
 #undef kilni_base_status_make
 #undef kilni_base_status_with_fix

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base: what is said of an argument that breaks its contract: what is wrong
-// with it and what to do, read off the condition that it breaks, which is
-// written as C: "edges != NULL || count == 0".
+// base: the error for an argument that violates its contract: message and Fix,
+// derived from the violated condition, which is written as C: "edges != NULL ||
+// count == 0".
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "base/status_make.h"
 
-// The function itself, and not what an analyzer is told of it.
+// The function itself, not its declaration for an analyzer.
 #undef kilni_base_status_of_argument
 
 enum { MOST_CLAUSES = 4, WORD_BYTES = 64, CHOICE_BYTES = 256 };
@@ -95,9 +95,9 @@ static bool is_of_one(const condition_t* c) {
   return true;
 }
 
-// ---- Saying ----
+// ---- Messages ----
 
-// Where it stands, for the status. thread-compatible
+// The place of the check, for the status. thread-compatible
 typedef struct place_t {
   const char* module;
   const char* file;
@@ -114,7 +114,7 @@ static kiln_status_t say_null(const place_t* p) {
   bool out = strncmp(tail, "out_", 4) == 0 || strncmp(tail, "inout_", 6) == 0;
   kiln_status_t status = SAY(p, "`%s` is NULL", p->name);
   return out ? kilni_base_status_with_fix(status,
-                                          "pass where it shall be written")
+                                          "pass the address to write it to")
              : kilni_base_status_with_fix(status, "pass one that is not NULL");
 }
 
@@ -124,7 +124,7 @@ static kiln_status_t say_list(const place_t* p, const clause_t* list,
       tail_of(list->left) != list->left) {
     return kilni_base_status_with_fix(
         SAY(p, "`%s` has a size, and its data is NULL", p->name),
-        "pass where the bytes are, or a size of 0");
+        "pass the address of the bytes, or a size of 0");
   }
   return kilni_base_status_with_fix(
       SAY(p, "`%s` is NULL, and `%s` is not 0", p->name, tail_of(count->left)),
@@ -140,7 +140,7 @@ static kiln_status_t say_at_most(const place_t* p, const clause_t* c) {
   }
   if (strncmp(most, "KILN_", 5) == 0 && c->op[1] == '=') {
     return kilni_base_status_with_fix(
-        SAY(p, "`%s` is none of its values", p->name),
+        SAY(p, "`%s` is not one of its values", p->name),
         "set it to one of its values, of which %s is the last", most);
   }
   return kilni_base_status_with_fix(
@@ -166,8 +166,8 @@ static kiln_status_t status_argument_say_one(const place_t* p,
   }
   if (is_at_most(c)) return say_at_most(p, c);
   return kilni_base_status_with_fix(
-      SAY(p, "`%s` breaks its contract: %s", p->name, text),
-      "pass one for which that holds");
+      SAY(p, "`%s` violates its contract: %s", p->name, text),
+      "pass one that satisfies it");
 }
 
 // "A, B or C"
@@ -199,7 +199,8 @@ static bool say_several(const place_t* p, const condition_t* c,
     char choices[CHOICE_BYTES];
     list_choices(c, choices);
     *out = kilni_base_status_with_fix(
-        SAY(p, "`%s` is none of its values", p->name), "set it to %s", choices);
+        SAY(p, "`%s` is not one of its values", p->name), "set it to %s",
+        choices);
     return true;
   }
   if (c->count != 2) return false;
@@ -215,7 +216,7 @@ static bool say_several(const place_t* p, const condition_t* c,
   if (c->both && is_of_one(c) && (from_one || strcmp(a->op, ">=") == 0) &&
       strcmp(b->op, "<=") == 0) {
     *out = kilni_base_status_with_fix(
-        SAY(p, "`%s` is out of its range", p->name), "pass one from %s to %s",
+        SAY(p, "`%s` is out of range", p->name), "pass one from %s to %s",
         from_one ? "1" : tail_of(a->right), tail_of(b->right));
     return true;
   }
@@ -244,6 +245,6 @@ kiln_status_t kilni_base_status_of_argument(const char* module,
     if (say_several(&place, &read, &status)) return status;
   }
   return kilni_base_status_with_fix(
-      SAY(&place, "`%s` breaks its contract: %s", name, condition),
-      "pass one for which that holds");
+      SAY(&place, "`%s` violates its contract: %s", name, condition),
+      "pass one that satisfies it");
 }

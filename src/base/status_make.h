@@ -3,8 +3,8 @@
 // base: making and passing on error values inside the library.
 //
 // A message is one line: what happened and to which thing, names quoted, no
-// "failed to" that restates the call. A `Fix:` line says what the user can do:
-// a phrase like the message, "set X; Y needs it", which may be a command.
+// "failed to" that restates the call. A `Fix:` line states what the user can
+// do: a phrase like the message, "set X; Y needs it", which may be a command.
 // KILNI_MODULE is defined by the build for each module.
 #ifndef KILN_SRC_BASE_STATUS_MAKE_H_
 #define KILN_SRC_BASE_STATUS_MAKE_H_
@@ -37,7 +37,7 @@ kiln_status_t kilni_base_status_make_with(kiln_allocator_t allocator,
                                           int line, const char* format,
                                           va_list args);
 
-// Each takes `status` and gives it back with more said; OK stays OK and a bare
+// Each takes `status` and returns it with more text; OK stays OK and a bare
 // code stays bare. Annotations read from the inside out, newest last.
 kiln_status_t kilni_base_status_annotate(kiln_status_t status,
                                          const char* module, const char* format,
@@ -95,8 +95,8 @@ kiln_status_t kilni_base_status_join(kiln_status_t first, kiln_status_t second);
   kilni_analyzed_same(status, kilni_base_status_annotate(given_, __VA_ARGS__))
 #endif
 
-// What breaks the condition `condition` of `name`, written as C, and what to do
-// about it. Out of the way of those who keep theirs.
+// The error for `name` when it violates `condition`, written as C. Out of line,
+// so that the checks stay short.
 __attribute__((cold)) kiln_status_t
 kilni_base_status_of_argument(const char* module, const char* file, int line,
                               const char* name, const char* condition);
@@ -107,9 +107,8 @@ kilni_base_status_of_argument(const char* module, const char* file, int line,
 #endif
 
 // INVALID_ARGUMENT naming the parameter unless `condition` holds: for public
-// public calls, which forgive their callers more than the inside forgives
-// itself. What is said comes from the condition: keep to names that the caller
-// knows.
+// calls, which tolerate wrong callers where internal code asserts. The message
+// is derived from the condition: use only names that the caller knows.
 #define KILNI_CHECK_ARGUMENT(condition, name)                                \
   do {                                                                       \
     if (!(condition)) {                                                      \

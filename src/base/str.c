@@ -170,7 +170,7 @@ void kilni_base_str_addf(kilni_base_str_t* str, const char* format, ...) {
 
 kiln_status_t kilni_base_str_status(const kilni_base_str_t* str) {
   if (str->failed == KILN_STATUS_LIMIT_EXCEEDED) {
-    return KILNI_FAIL(LIMIT_EXCEEDED, "a text grew over its limit of %zu bytes",
+    return KILNI_FAIL(LIMIT_EXCEEDED, "a text exceeded its limit of %zu bytes",
                       str->limit);
   }
   return kilni_base_status_bare(str->failed);
@@ -219,8 +219,8 @@ static size_t sequence(const unsigned char* s) {
   return size;
 }
 
-// What moves a terminal's cursor, ends a line, or has text stand in another
-// order: of 2 and 3 bytes, as UTF-8 has it.
+// What moves a terminal's cursor, ends a line, or reorders text: of 2 and 3
+// bytes, as UTF-8 has it.
 static bool str_is_control(uint32_t c) {
   return (c >= 0x80 && c < 0xa0) || c == 0x61c ||
          (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||

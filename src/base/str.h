@@ -17,7 +17,7 @@ bool kilni_base_sv_equal(kiln_string_view_t a, kiln_string_view_t b);
 bool kilni_base_sv_equal_cstr(kiln_string_view_t a, const char* b);
 bool kilni_base_sv_starts_with(kiln_string_view_t text, const char* prefix);
 bool kilni_base_sv_ends_with(kiln_string_view_t text, const char* suffix);
-// Cuts off the part before the first `separator` and moves `*inout` behind it;
+// Cuts off the part before the first `separator` and moves `*inout` past it;
 // false once nothing is left. Parts may be empty, but a separator at the very
 // end opens no empty last part.
 bool kilni_base_sv_split(kiln_string_view_t* inout, char separator,
@@ -37,10 +37,10 @@ size_t kilni_base_show(const char* text, size_t capacity, char* out);
 
 // A string that grows. one-thread
 //
-// `init`, then any number of adds, then `take` or `deinit`. A failed
-// allocation is remembered and reported by `status`, so that adds can be
-// written without a check each; later adds do nothing. A builder that would
-// grow over `limit` bytes fails the same way with LIMIT_EXCEEDED.
+// `init`, then any number of adds, then `take` or `deinit`. A failed allocation
+// is recorded and returned by `status`, so that adds can be written without a
+// check each; later adds do nothing. A builder that would grow over `limit`
+// bytes fails the same way with LIMIT_EXCEEDED.
 typedef struct kilni_base_str_t {
   kiln_allocator_t allocator;
   char* data;  // NUL-terminated; NULL while empty

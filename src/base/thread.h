@@ -50,7 +50,7 @@ kiln_status_t kilni_base_thread_start(kilni_base_thread_t* thread,
                                       kilni_base_thread_fn_t fn, void* user);
 // Waits for its end. Not started is accepted.
 void kilni_base_thread_join(kilni_base_thread_t* thread);
-// Lets it run on by itself; its end frees what it holds.
+// Lets it run on by itself; its end frees its resources.
 void kilni_base_thread_detach(kilni_base_thread_t* thread);
 bool kilni_base_thread_is_current(const kilni_base_thread_t* thread);
 // Lets another thread have the core, if one waits for it.
@@ -59,11 +59,11 @@ void kilni_base_thread_yield(void);
 // cores_posix.c: cores this process may use, at least 1: its affinity, and the
 // quotas of its control groups, rounded up.
 uint32_t kilni_base_core_count(void);
-// The quotas alone, read from /proc and where that says under `prefix` ("" for
-// the system's own); 0 if there is none.
+// The quotas alone, read from /proc and the files that it names under `prefix`
+// ("" for the system's own); 0 if there is none.
 uint32_t kilni_base_core_quota(const char* prefix);
 // The memory that this process can still get, in bytes: what the machine and
-// its control groups have left. UINT64_MAX where the system does not say.
+// its control groups have left. UINT64_MAX where it is unknown.
 uint64_t kilni_base_memory_left(const char* prefix);
 uint64_t kilni_base_time_ns(void);      // monotonic
 uint64_t kilni_base_date_ns(void);      // since 1970; may jump

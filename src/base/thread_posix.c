@@ -23,7 +23,8 @@ static kiln_status_t system_error(int error, const char* what) {
   if (error == ENOMEM) return kilni_base_status_bare(KILN_STATUS_OUT_OF_MEMORY);
   if (error == EAGAIN) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED, "the system has no space for %s", what),
+        KILNI_FAIL(LIMIT_EXCEEDED, "the system lacks the resources for %s",
+                   what),
         "raise the limit on threads (ulimit -u) or use fewer");
   }
   return KILNI_FAIL(INTERNAL, "the system refused %s with error %d", what,

@@ -12,8 +12,8 @@
 
 size_t kilni_base_vm_page_bytes(void);
 
-// Addresses without memory behind them: any access is a host fault. Bare
-// OUT_OF_MEMORY when the host (or a limit on it) has no such range.
+// Addresses without memory: any access is a host fault. Bare OUT_OF_MEMORY when
+// the host (or a limit on it) has no such range.
 kiln_status_t kilni_base_vm_reserve(size_t bytes, void** out_base);
 void kilni_base_vm_release(void* base, size_t bytes);
 
@@ -21,21 +21,20 @@ void kilni_base_vm_release(void* base, size_t bytes);
 // zero and take memory when they are touched.
 kiln_status_t kilni_base_vm_commit(void* at, size_t bytes);
 
-// Gives the memory of a committed part back. The part stays accessible and
-// reads as zero, so that a thread which still holds its address cannot crash.
+// Returns the memory of a committed part. The part stays accessible and reads
+// as zero, so that a thread that still has its address cannot crash.
 void kilni_base_vm_discard(void* at, size_t bytes);
 
-// Bytes of a committed part that no memory stands behind yet, since nobody has
-// touched them.
+// Bytes of a committed part that have no memory yet, since they are untouched.
 uint64_t kilni_base_vm_untouched(void* at, size_t bytes);
 
-// Memory that can stand at several places of reserved ranges at once, and keeps
-// its content at none. Zero at first. Bare OUT_OF_MEMORY.
+// Memory that can be mapped at several places of reserved ranges at once, and
+// keeps its content when mapped at none. Zero at first. Bare OUT_OF_MEMORY.
 kiln_status_t kilni_base_vm_share_create(size_t bytes, int* out_share);
 void kilni_base_vm_share_close(int share);  // -1 is accepted
 // Puts the whole of it at `at`, readable and writable.
 kiln_status_t kilni_base_vm_share_map(int share, void* at, size_t bytes);
-// Puts fresh bytes there instead, as behind kilni_base_vm_discard.
+// Maps fresh bytes there instead, as after kilni_base_vm_discard.
 void kilni_base_vm_share_unmap(void* at, size_t bytes);
 
 // A word of 1 that is 0 in every forked child; NULL where the system has no

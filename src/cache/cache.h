@@ -19,7 +19,7 @@ kiln_status_t kilni_cache_create(const kiln_cache_options_t* options,
 //
 // No two different lists of fields give the same bytes: each carries its type,
 // its name and its length. Any number of adds, then `view`; a failure is
-// remembered and told by `status`, as in kilni_base_str_t.
+// recorded and returned by `status`, as in kilni_base_str_t.
 typedef struct kilni_cache_key_builder_t {
   kilni_base_str_t bytes;
 } kilni_cache_key_builder_t;
@@ -44,7 +44,7 @@ kiln_bytes_view_t kilni_cache_key_view(
 
 // Reads back what a builder wrote. one-thread
 //
-// The bytes may be anybody's: what is no field ends the reading.
+// The bytes are untrusted: an invalid field ends the reading.
 typedef struct kilni_cache_key_reader_t {
   kiln_bytes_view_t rest;
 } kilni_cache_key_reader_t;

@@ -20,12 +20,12 @@ enum { DEFAULT_WAIT_MS = 60000 };
 
 static kiln_status_t not_absolute(const char* whose, const char* path) {
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "%s is \"%s\", which is no absolute path",
-                 whose, path),
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "%s is \"%s\", which is not an absolute path", whose, path),
       "begin it with a slash");
 }
 
-// `path` with `below` added, without slashes between and behind.
+// `path` with `below` added, without slashes between and after.
 static kiln_status_t set_directory(kiln_cache_t* cache, const char* path,
                                    const char* below) {
   size_t length = strlen(path);
@@ -190,7 +190,7 @@ kiln_status_t kilni_cache_check_fork(const kiln_cache_t* cache) {
                  "forked child %llu",
                  (unsigned long long)cache->process_id,
                  (unsigned long long)here),
-      "create a cache in the child; it may have the same folder");
+      "create a cache in the child; it may use the same folder");
 }
 
 // ---- What is known of it ----
@@ -212,7 +212,7 @@ void kilni_cache_note_problem(kiln_cache_t* cache, const char* text) {
   kiln_status_t status =
       kilni_base_strdup(cache->allocator, kilni_base_sv(text), &copy);
   if (!kiln_status_is_ok(status)) {
-    // Said all the same, but it may be said again.
+    // Reported nevertheless, but it may be reported again.
     kiln_status_free(status);
     KILNI_LOG(&cache->log, WARNING, "%s", text);
     return;

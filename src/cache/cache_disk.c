@@ -8,10 +8,10 @@
 //   locks                           empty; byte locks of keys that are made
 //
 // An entry is written to a file without a name, which is then given one; where
-// the file system has no such files, or the name is taken, to a temporary
-// name that is renamed. Either way a reader sees all of it or nothing, and a
+// the file system has no such files, or the name is taken, to a temporary name
+// that is renamed. In both cases a reader sees all of it or nothing, and a
 // writer that is killed leaves at most a temporary file: it holds a lock on
-// that for as long as it lives, so that tidying knows which are left over.
+// that for as long as it lives, so that tidying recognises abandoned ones.
 //
 // Nothing is synced to the disk. A process that is killed loses nothing by
 // that; a machine that loses power may leave files that are cut short or full
@@ -40,7 +40,7 @@ void kilni_cache_disk_trouble(kiln_cache_t* cache, int error,
   char problem[PROBLEM_BYTES];
   kilni_base_error_text(error < 0 ? -error : error, sizeof(text), text);
   snprintf(problem, sizeof(problem),
-           "the cache folder \"%s\" cannot be %s (%s): what is made is kept in "
+           "the cache folder \"%s\" cannot be %s (%s): results are kept in "
            "memory only",
            cache->directory, what, text);
   kilni_cache_note_problem(cache, problem);
@@ -49,7 +49,7 @@ void kilni_cache_disk_trouble(kiln_cache_t* cache, int error,
 static void disk_refuse(kiln_cache_t* cache, const char* why) {
   char problem[PROBLEM_BYTES];
   snprintf(problem, sizeof(problem),
-           "the cache folder \"%s\" is not used: %s; what is made is kept in "
+           "the cache folder \"%s\" is not used: %s; results are kept in "
            "memory only",
            cache->directory, why);
   kilni_cache_note_problem(cache, problem);
@@ -70,7 +70,7 @@ static int can_be_used(kiln_cache_t* cache, int folder) {
     return -EPERM;
   }
   if ((look.mode & 022) != 0) {
-    disk_refuse(cache, "others may write in it (chmod 700 mends that)");
+    disk_refuse(cache, "others may write in it (chmod 700 fixes that)");
     return -EPERM;
   }
   return 0;
@@ -106,7 +106,7 @@ bool kilni_cache_disk_open(kiln_cache_t* cache, bool make) {
   kilni_cache_note_problem(
       cache,
       "there is no folder for the cache (none of KILN_CACHE_DIR, "
-      "XDG_CACHE_HOME and HOME is set): what is made is kept in memory only");
+      "XDG_CACHE_HOME and HOME is set): results are kept in memory only");
   return false;
 }
 
@@ -159,7 +159,7 @@ static void disk_bad(kilni_cache_read_t* read, uint32_t state,
 static void failed(kilni_cache_read_t* read, int error) {
   read->state = KILN_CACHE_STATE_ERROR;
   read->error = -error;
-  read->why = error == -ENOENT ? "it is not there" : "it cannot be read";
+  read->why = error == -ENOENT ? "it does not exist" : "it cannot be read";
 }
 
 static kiln_status_t disk_read_image(kiln_cache_t* cache, int file,
@@ -201,7 +201,7 @@ static kiln_status_t disk_read_open(kiln_cache_t* cache, int file,
     return kiln_ok();
   }
   if (read->look.kind != KILNI_FILE_REGULAR) {
-    disk_bad(read, KILN_CACHE_STATE_FOREIGN, "it is no ordinary file");
+    disk_bad(read, KILN_CACHE_STATE_FOREIGN, "it is not a regular file");
     return kiln_ok();
   }
   if (read->look.owner != kilni_base_file_user()) {
@@ -219,7 +219,8 @@ static kiln_status_t disk_read_open(kiln_cache_t* cache, int file,
   if (read->state != KILN_CACHE_STATE_GOOD) return kiln_ok();
   kilni_cache_hash_text(&read->layout.key_hash, hash);
   if (strncmp(name, hash, sizeof(hash) - 1) != 0) {
-    disk_bad(read, KILN_CACHE_STATE_CORRUPT, "it has the name of another");
+    disk_bad(read, KILN_CACHE_STATE_CORRUPT,
+             "it has the name of a different entry");
     return kiln_ok();
   }
   return whole ? disk_read_image(cache, file, head, read) : kiln_ok();
@@ -257,7 +258,7 @@ bool kilni_cache_disk_remove_bad(kiln_cache_t* cache, const char* name,
   kilni_base_file_look_t now;
   int folder = atomic_load(&cache->folder);
   int code = cache->calls.look_at(cache->calls.user, folder, name, &now);
-  // Only the file that was read: a good one may stand there by now.
+  // Only the file that was read: a good one may have replaced it by now.
   if (code < 0 || now.inode != read->look.inode ||
       now.device != read->look.device) {
     return false;
@@ -331,7 +332,7 @@ static int lock_file(kiln_cache_t* cache, int file) {
   return kilni_base_folder_has_no_locks(code) ? 0 : code;
 }
 
-// A temporary file that nobody will take for left over.
+// A temporary file that tidying will not treat as abandoned.
 static int open_temporary(kiln_cache_t* cache, int folder, size_t capacity,
                           char* out_name) {
   const kilni_base_folder_calls_t* calls = &cache->calls;
@@ -343,7 +344,7 @@ static int open_temporary(kiln_cache_t* cache, int folder, size_t capacity,
     if (file < 0) return file;
     kilni_base_file_look_t look;
     int code = lock_file(cache, file);
-    // Between its making and its lock somebody may have tidied it away.
+    // Between its creation and its lock, tidying may have removed it.
     if (code == 0) code = calls->look(calls->user, file, &look);
     if (code == 0 && look.links > 0) return file;
     if (code != 0 && code != -EAGAIN) {
@@ -400,7 +401,7 @@ static int publish_unnamed(kiln_cache_t* cache, int folder, const char* name,
   if (atomic_load(&cache->needs_names)) return 1;
   int file = kilni_base_folder_open_file(calls, folder, "", KILNI_OPEN_UNNAMED);
   if (file < 0) {
-    // Nobody says in one way that there are no such files.
+    // File systems report in various ways that they lack such files.
     atomic_store(&cache->needs_names, true);
     return 1;
   }

@@ -2,11 +2,11 @@
 //
 // cache: the format of an entry: a pure reader and a pure writer.
 //
-// Everything a file claims is doubted: it may be cut short, torn by a crash of
-// the machine, or something else altogether. What passes has the lengths it
-// claims, and the hash of all of it. A hash that holds says that nothing was
-// damaged, not that nobody wrote it on purpose: that is what the owner and the
-// mode of the folder are for.
+// Nothing in a file is trusted: it may be cut short, torn by a crash of the
+// machine, or something else altogether. A file that passes has the lengths it
+// states, and its hash matches. A matching hash shows that nothing was damaged,
+// not that it was not forged: the owner and the mode of the folder protect
+// against that.
 #include <string.h>
 
 #include "base/status_make.h"
@@ -71,7 +71,7 @@ kiln_status_t kilni_cache_layout_make(const kiln_cache_key_t* key,
                    "an entry of kind \"%s\" with a key of %zu, metadata of %zu "
                    "and a payload of %zu bytes is over the cache's limits",
                    key->kind, key->bytes.size, metadata.size, payload.size),
-        "keep it elsewhere; the limits are KILN_CACHE_MAX_*");
+        "store it elsewhere; the limits are KILN_CACHE_MAX_*");
   }
   out_layout->key_bytes = key->bytes.size;
   out_layout->metadata_bytes = metadata.size;
@@ -154,8 +154,8 @@ static uint32_t read_marks(const uint8_t* head, size_t size,
     return format_say(KILN_CACHE_STATE_CORRUPT, "it is cut short", out_why);
   }
   if (memcmp(head, kMagic, sizeof(kMagic)) != 0) {
-    return format_say(KILN_CACHE_STATE_CORRUPT, "it does not begin as an entry",
-                      out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT,
+                      "it does not begin like an entry", out_why);
   }
   if (get_u32(head, AT_ORDER) != ORDER) {
     return format_say(KILN_CACHE_STATE_FOREIGN,
@@ -190,13 +190,14 @@ uint32_t kilni_cache_head_read(const uint8_t* head, size_t size,
   uint64_t metadata = get_u64(head, AT_METADATA_BYTES);
   uint64_t payload = get_u64(head, AT_PAYLOAD_BYTES);
   if (!within_limits(key, metadata, payload)) {
-    return format_say(KILN_CACHE_STATE_CORRUPT,
-                      "it claims lengths over the limits", out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT, "its lengths exceed the limits",
+                      out_why);
   }
   memcpy(out_layout->kind, head + AT_KIND, sizeof(out_layout->kind));
   if (!kind_holds(out_layout->kind)) {
     memset(out_layout->kind, 0, sizeof(out_layout->kind));
-    return format_say(KILN_CACHE_STATE_CORRUPT, "its kind is no word", out_why);
+    return format_say(KILN_CACHE_STATE_CORRUPT, "its kind is not a word",
+                      out_why);
   }
   out_layout->key_bytes = (size_t)key;
   out_layout->metadata_bytes = (size_t)metadata;
@@ -209,14 +210,14 @@ uint32_t kilni_cache_head_read(const uint8_t* head, size_t size,
   if (get_u64(head, AT_TOTAL) != out_layout->total ||
       !all_zero(head, AT_ZERO, AT_CREATED) ||
       !all_zero(head, AT_REST, KILNI_CACHE_HEAD_BYTES)) {
-    return format_say(KILN_CACHE_STATE_CORRUPT, "its head contradicts itself",
+    return format_say(KILN_CACHE_STATE_CORRUPT, "its header contradicts itself",
                       out_why);
   }
   if (file_bytes != out_layout->total) {
     return format_say(KILN_CACHE_STATE_CORRUPT,
                       file_bytes < out_layout->total
                           ? "it is cut short"
-                          : "it is longer than it says",
+                          : "it is longer than its header states",
                       out_why);
   }
   return KILN_CACHE_STATE_GOOD;
@@ -229,7 +230,7 @@ uint32_t kilni_cache_image_check(const uint8_t* image,
   kilni_cache_hash_t hash = kilni_cache_hash(image, layout->hash_at);
   if (memcmp(image + layout->hash_at, &hash, sizeof(hash)) != 0) {
     return format_say(KILN_CACHE_STATE_CORRUPT,
-                      "its bytes do not have its hash", out_why);
+                      "its bytes do not match its hash", out_why);
   }
   kiln_cache_key_t key = {layout->kind,
                           layout->version,
@@ -238,7 +239,7 @@ uint32_t kilni_cache_image_check(const uint8_t* image,
   hash = kilni_cache_key_hash(&key);
   if (memcmp(&layout->key_hash, &hash, sizeof(hash)) != 0) {
     return format_say(KILN_CACHE_STATE_CORRUPT,
-                      "its key does not have its hash", out_why);
+                      "its key does not match its hash", out_why);
   }
   return KILN_CACHE_STATE_GOOD;
 }

@@ -31,7 +31,7 @@ void kilni_cache_hash_text(const kilni_cache_hash_t* hash,
 
 enum { KILNI_CACHE_HEAD_BYTES = 112, KILNI_CACHE_PAYLOAD_ALIGN = 64 };
 
-// Where the parts of an image lie. thread-compatible
+// The places of the parts of an image. thread-compatible
 typedef struct kilni_cache_layout_t {
   size_t key_at, key_bytes;
   size_t metadata_at, metadata_bytes;
@@ -62,7 +62,7 @@ uint32_t kilni_cache_head_read(const uint8_t* head, size_t size,
                                uint64_t file_bytes,
                                kilni_cache_layout_t* out_layout,
                                const char** out_why);
-// Checks a whole image whose head has been read.
+// Checks a whole image whose header has been read.
 uint32_t kilni_cache_image_check(const uint8_t* image,
                                  const kilni_cache_layout_t* layout,
                                  const char** out_why);
@@ -95,7 +95,8 @@ bool kilni_cache_entry_has_key(const kiln_cache_entry_t* entry,
 
 // ---- Memory (cache_memory.c) ----
 
-// Entries by key, the least used first to go. Under the lock of its user.
+// Entries by key, the least recently used evicted first. Under the lock of its
+// user.
 typedef struct kilni_cache_memory_t {
   kiln_allocator_t allocator;
   uint64_t limit_bytes;  // 0: keeps nothing
@@ -112,9 +113,9 @@ typedef struct kilni_cache_memory_t {
 kiln_cache_entry_t* kilni_cache_memory_get(kilni_cache_memory_t* memory,
                                            const kilni_cache_hash_t* hash,
                                            const kiln_cache_key_t* key);
-// Keeps a reference to `entry`, in place of one of its key. Entries that had
-// to go are given back as a list along `chain`, for release without the lock.
-// Where there is no memory for the table nothing is kept.
+// Keeps a reference to `entry`, in place of one of its key. Evicted entries are
+// returned as a list along `chain`, for release without the lock. Where there
+// is no memory for the table nothing is kept.
 kiln_cache_entry_t* kilni_cache_memory_put(kilni_cache_memory_t* memory,
                                            kiln_cache_entry_t* entry);
 // The one of that key, or NULL; the caller takes its reference.
@@ -141,7 +142,7 @@ typedef struct kilni_cache_flight_t {
   kilni_cache_hash_t hash;
   const kiln_cache_key_t* key;
   uint64_t thread;
-  uint32_t users;  // who make it and who wait for it
+  uint32_t users;  // those that make it and those that wait for it
   bool done;
   bool alone;                 // what it made is for its own caller
   kiln_cache_entry_t* entry;  // NULL if it came to nothing, or is not shared
@@ -180,7 +181,7 @@ struct kiln_cache_t {
 kiln_status_t kilni_cache_check_fork(const kiln_cache_t* cache);
 kiln_status_t kilni_cache_check_key(const kiln_cache_key_t* key);
 bool kilni_cache_kind_is_good(const char* kind);
-// Says what is wrong with the disk: the first a warning.
+// Reports what is wrong with the disk: the first time as a warning.
 void kilni_cache_note_problem(kiln_cache_t* cache, const char* text);
 
 // ---- The disk (cache_disk.c) ----
@@ -214,7 +215,7 @@ typedef struct kilni_cache_read_t {
   int error;  // where `state` is ERROR
   const char* why;
   kilni_base_file_look_t look;
-  kilni_cache_layout_t layout;  // as far as the head tells
+  kilni_cache_layout_t layout;  // as far as the header states
   kiln_cache_entry_t* entry;    // GOOD and whole; the caller's
 } kilni_cache_read_t;
 // Reads a file of the folder, whole or its head; `mark`: this is a use of it.
@@ -225,7 +226,7 @@ kiln_status_t kilni_cache_disk_read(kiln_cache_t* cache, const char* name,
 bool kilni_cache_disk_remove_bad(kiln_cache_t* cache, const char* name,
                                  const kilni_cache_read_t* read);
 
-// Stores an entry. A failure is noted, not told.
+// Stores an entry. A failure is logged, not returned.
 void kilni_cache_disk_put(kiln_cache_t* cache, kiln_cache_entry_t* entry);
 void kilni_cache_disk_remove(kiln_cache_t* cache,
                              const kilni_cache_hash_t* hash);

@@ -4,8 +4,8 @@
 //
 // A field is its type (one byte), the length of its name (4 bytes, little end
 // first), the name, the length of its value (8 bytes), the value. A list's
-// value is the count of its texts and each with its length. So the bytes can
-// be read back in one way only.
+// value is the count of its texts and each with its length. So the bytes have
+// exactly one reading.
 #include <string.h>
 
 #include "base/options.h"
@@ -111,7 +111,7 @@ static uint64_t key_take_number(kiln_bytes_view_t* rest, size_t width) {
 bool kilni_cache_key_next(kilni_cache_key_reader_t* reader,
                           kilni_cache_key_field_t* out_field) {
   kiln_bytes_view_t rest = reader->rest;
-  reader->rest.size = 0;  // whatever is no field is the end
+  reader->rest.size = 0;  // an invalid field is the end
   memset(out_field, 0, sizeof(*out_field));
   if (rest.size < 5) return false;
   uint8_t type = (uint8_t)key_take_number(&rest, 1);
@@ -153,7 +153,7 @@ kiln_status_t kilni_cache_check_key(const kiln_cache_key_t* key) {
   KILNI_CHECK_ARGUMENT(key->bytes.size == 0 || key->bytes.data != NULL, "key");
   if (key->kind == NULL || !kilni_cache_kind_is_good(key->kind)) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "the kind of a cache key is no word"),
+        KILNI_FAIL(INVALID_ARGUMENT, "the kind of a cache key is not a word"),
         "set it to 1 to %d bytes of a-z, 0-9, - and _",
         (int)KILN_CACHE_KIND_BYTES - 1);
   }

@@ -4,8 +4,8 @@
 //
 // Threads of this cache find each other in its list of flights, processes (and
 // other caches of this one) by a byte lock of the folder's file of locks. Both
-// waits end at the caller's deadline; whoever reaches it makes the entry too,
-// which costs time and harms nothing. So there is no order of locks that a
+// waits end at the caller's deadline; a caller that reaches it makes the entry
+// too, which only costs time. So there is no order of locks that a
 // `cache_make_make` could break by using the cache.
 #include <string.h>
 
@@ -108,10 +108,10 @@ kiln_status_t kiln_cache_put(kiln_cache_t* cache, const kiln_cache_key_t* key,
   KILNI_CHECK_ARGUMENT(cache != NULL, "cache");
   KILNI_CHECK_ARGUMENT_SAYS(!view_is_bad(metadata), "metadata",
                             "has a size, and its data is NULL",
-                            "pass where the bytes are, or a size of 0");
+                            "pass the address of the bytes, or a size of 0");
   KILNI_CHECK_ARGUMENT_SAYS(!view_is_bad(payload), "payload",
                             "has a size, and its data is NULL",
-                            "pass where the bytes are, or a size of 0");
+                            "pass the address of the bytes, or a size of 0");
   KILNI_RETURN_IF_ERROR(kilni_cache_check_fork(cache));
   KILNI_RETURN_IF_ERROR(kilni_cache_check_key(key));
   kiln_cache_entry_t* entry;
@@ -162,12 +162,13 @@ static kiln_status_t check_cancelled(const call_t* call) {
     return kiln_ok();
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(CANCELLED,
-                 "the wait for an entry that another makes was ended"),
-      "ask for it again; `cancelled` of the request said so");
+      KILNI_FAIL(
+          CANCELLED,
+          "the wait for an entry that another caller makes was cancelled"),
+      "request it again; `cancelled` of the request ended the wait");
 }
 
-// Takes `entry` if it holds.
+// Takes `entry` if it is valid.
 static bool accept(call_t* call, kiln_cache_entry_t* entry, uint32_t from) {
   const kiln_cache_request_t* request = call->request;
   if (entry == NULL) return false;
@@ -203,8 +204,8 @@ static kiln_status_t cache_make_make(call_t* call) {
   if (kiln_status_is_ok(status) &&
       (view_is_bad(output.payload) || view_is_bad(output.metadata))) {
     status = kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "`make` gave bytes at NULL"),
-        "give where the payload and the metadata are, or a size of 0");
+        KILNI_FAIL(INVALID_ARGUMENT, "`make` returned bytes at NULL"),
+        "return the addresses of the payload and the metadata, or a size of 0");
   }
   if (kiln_status_is_ok(status) && output.reserved != 0) {
     status = kilni_base_options_not_reserved("kiln_cache_output_t");
@@ -241,7 +242,7 @@ static kiln_status_t wait_for_lock(call_t* call, bool* out_held) {
   for (;;) {
     uint32_t lock = kilni_cache_lock_try(cache, &call->hash);
     *out_held = lock == KILNI_CACHE_LOCK_HELD;
-    // Who had the lock before may have made it since we looked.
+    // The previous owner of the lock may have made it since the last lookup.
     KILNI_RETURN_IF_ERROR(from_disk(call));
     if (call->entry != NULL || lock != KILNI_CACHE_LOCK_BUSY) return kiln_ok();
     if (!waited) make_count(&cache->counts.lock_waits);
@@ -263,7 +264,7 @@ static kiln_status_t wait_for_lock(call_t* call, bool* out_held) {
 static kiln_status_t make_in_flight(call_t* call) {
   KILNI_RETURN_IF_ERROR(from_disk(call));
   if (call->entry != NULL) return kiln_ok();
-  // The folder must be there to hold locks.
+  // The folder must exist for its locks.
   if (!kilni_cache_disk_open(call->cache, true)) return cache_make_make(call);
   bool held;
   kiln_status_t status = wait_for_lock(call, &held);
@@ -369,7 +370,7 @@ static kiln_status_t join_flight(call_t* call, kilni_cache_flight_t* flight,
   return kiln_ok();
 }
 
-// Finds who makes it: another, or this call, whose flight is then listed.
+// Finds which call makes it: another, or this one, whose flight is then listed.
 static kiln_status_t find_maker(call_t* call, kilni_cache_flight_t* own,
                                 uint32_t* out_next) {
   kiln_cache_t* cache = call->cache;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cache: entries in memory, the least used first to go.
+// cache: entries in memory, the least recently used evicted first.
 #include <string.h>
 
 #include "base/alloc.h"

@@ -2,10 +2,10 @@
 //
 // cache: keeping the folder within its limits.
 //
-// An entry that goes is only a name that goes: whoever has opened it has its
-// bytes. So entries are removed without asking who uses them, and without a
-// lock; one that was stored again in the meantime is at worst made once more.
-// Entries of other formats count, too: nobody else would remove them.
+// Removing an entry only removes a name: a reader that has opened it keeps its
+// bytes. So entries are removed without checking for users, and without a lock;
+// one that was stored again in the meantime is at worst made once more. Entries
+// of other formats count, too: nothing else would remove them.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +46,8 @@ static bool is_temporary(const char* name) {
 
 // ---- What is left over ----
 
-// Whether nobody writes it any more: its writer would hold its lock. Where
-// there are no locks its age has to do.
+// Whether it is no longer being written: its writer would hold its lock. Where
+// there are no locks, its age decides.
 static bool is_left_over(kiln_cache_t* cache, int file) {
   const kilni_base_folder_calls_t* calls = &cache->calls;
   kilni_base_file_look_t look;
@@ -70,7 +70,7 @@ static void remove_left_over(kilni_cache_listing_t* listing, const char* name) {
     return;
   }
   // The lock is held until the name is gone, so that a writer that has only
-  // just made it notices.
+  // just created it notices.
   if (is_left_over(cache, file)) {
     if (calls->remove(calls->user, folder, name) >= 0) {
       listing->report.temporaries++;
@@ -226,7 +226,8 @@ void kilni_cache_tidy_after(kiln_cache_t* cache, uint64_t bytes) {
   atomic_store(&cache->stored_since_tidy, 0);
   int locks = atomic_load(&cache->locks);
   if (locks >= 0) (void)cache->calls.touch(cache->calls.user, locks);
-  // Nobody waits for it, so nobody is told: the disk's troubles are noted.
+  // No caller waits for it, so nothing is returned: problems of the disk are
+  // logged.
   kiln_status_free(tidy_trim(cache, NULL));
   if (lock == KILNI_CACHE_LOCK_HELD) kilni_cache_unlock_at(cache, TIDY_LOCK);
 }

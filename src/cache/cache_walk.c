@@ -98,7 +98,7 @@ kiln_status_t kiln_cache_walk(kiln_cache_t* cache, uint32_t flags,
   if (out_report != NULL) memset(out_report, 0, sizeof(*out_report));
   KILNI_CHECK_ARGUMENT(cache != NULL, "cache");
   KILNI_CHECK_ARGUMENT_SAYS(
-      counts || (flags & ~known) == 0, "flags", "has bits that no walk knows",
+      counts || (flags & ~known) == 0, "flags", "has unknown bits",
       "use KILN_CACHE_WALK_COUNT, or KILN_CACHE_WALK_VERIFY and "
       "KILN_CACHE_WALK_REPAIR");
   KILNI_RETURN_IF_ERROR(kilni_cache_check_fork(cache));
@@ -131,7 +131,7 @@ kiln_status_t kiln_cache_get_named(kiln_cache_t* cache, const char* name,
   size_t digits = strspn(name, "0123456789abcdef");
   if (digits != KILN_CACHE_NAME_BYTES - 1 || name[digits] != 0) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no name of a cache entry",
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is not the name of a cache entry",
                    name),
         "give the 32 hexadecimal digits that the list of entries shows");
   }

@@ -22,7 +22,7 @@ static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
   if (given == NULL) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`facts[%u]` is NULL", (unsigned)index),
-        "pass as many facts as `fact_count` says");
+        "pass `fact_count` facts");
   }
   KILNI_RETURN_IF_ERROR(
       kilni_base_options_read(given, "kiln_compat_fact_t", sizeof(*out), out));
@@ -34,8 +34,8 @@ static kiln_status_t read_fact(const kiln_compat_fact_t* given, uint32_t index,
       (out->need_count > 0 && out->needs == NULL)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "`facts[%u]` lacks its name, kind, class, or a list that it "
-                   "counts",
+                   "`facts[%u]` lacks its name, kind, class, or a list with a "
+                   "nonzero count",
                    (unsigned)index),
         "start from kiln_compat_fact_default() and set them");
   }
@@ -57,7 +57,7 @@ static kiln_status_t check_read_use(const kiln_compat_use_t* given,
   if (given == NULL) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "`uses[%u]` is NULL", (unsigned)index),
-        "pass as many uses as `use_count` says");
+        "pass `use_count` uses");
   }
   KILNI_RETURN_IF_ERROR(
       kilni_base_options_read(given, "kiln_compat_use_t", sizeof(*out), out));
@@ -244,7 +244,7 @@ static kiln_status_t check_limits(const kiln_compat_request_t* request) {
                    "and %d",
                    (unsigned)request->fact_count, (unsigned)request->use_count,
                    (int)KILN_COMPAT_MAX_FACTS, (int)KILN_COMPAT_MAX_USES),
-        "check fewer pieces at once");
+        "check fewer components at once");
   }
   KILNI_CHECK_ARGUMENT(request->fact_count == 0 || request->facts != NULL,
                        "facts");

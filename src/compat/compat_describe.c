@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compat: how a message names a piece, the driver, a line and a command.
+// compat: how a message names a component, the driver, a release and a command.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ bool kilni_compat_fact_is(const kiln_compat_fact_t* fact, uint32_t kind,
 kilni_compat_line_text_t kilni_compat_line_text(uint32_t line) {
   kilni_compat_line_text_t out;
   if (line == 0) {
-    snprintf(out.text, sizeof(out.text), "an unknown line");
+    snprintf(out.text, sizeof(out.text), "an unknown release");
   } else {
     snprintf(out.text, sizeof(out.text), "CUDA %u.%u",
              (unsigned)kiln_compat_line_major(line),
@@ -58,7 +58,7 @@ void kilni_compat_driver_describe(kilni_base_str_t* str,
   kilni_base_str_add_cstr(str, ")");
 }
 
-// The extra of the wheel cuda-toolkit that brings a piece.
+// The extra of the wheel cuda-toolkit that brings a component.
 static const struct {
   uint32_t kind;
   const char* name;

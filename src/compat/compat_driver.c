@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compat: the driver against a piece of the toolkit.
+// compat: the driver against a component of the toolkit.
 //
 // Backward: a newer driver runs what an older toolkit makes. Minor-version: a
-// driver of the same major runs it too from a published branch on. Forward:
-// the user vouches for it (a cuda-compat package), which waives this rule and
-// no other.
+// driver of the same major runs it too from a published branch on. Forward: the
+// user vouches for it (a cuda-compat package), which waives this rule only.
 #include "base/str.h"
 #include "compat/compat_report.h"
 #include "compat/compat_rules.h"
@@ -55,26 +54,26 @@ static void driver_explain(kilni_base_str_t* message,
     case KILNI_DRIVER_OLDER_BRANCH:
       kilni_base_str_addf(message, " is older than ");
       kilni_compat_fact_describe(message, fact);
-      kilni_base_str_addf(
-          message,
-          ", and its branch %u is below %u, from which on every "
-          "CUDA %u.x runs",
-          (unsigned)check->driver.branch, least, (unsigned)major);
+      kilni_base_str_addf(message,
+                          ", and its branch %u is below %u, the first that "
+                          "runs every CUDA %u.x",
+                          (unsigned)check->driver.branch, least,
+                          (unsigned)major);
       return;
     case KILNI_DRIVER_NO_BRANCH:
       kilni_base_str_addf(message, " is older than ");
       kilni_compat_fact_describe(message, fact);
-      kilni_base_str_addf(
-          message,
-          ", and whether its branch is at least %u, from which on "
-          "every CUDA %u.x runs, is not known",
-          least, (unsigned)major);
+      kilni_base_str_addf(message,
+                          ", and it is unknown whether its branch is at least "
+                          "%u, the first that runs every CUDA %u.x",
+                          least, (unsigned)major);
       return;
     default:
       kilni_base_str_addf(message, " is older than ");
       kilni_compat_fact_describe(message, fact);
       kilni_base_str_addf(
-          message, ", and CUDA %u.x knows no compatibility between minors",
+          message,
+          ", and CUDA %u.x has no compatibility between minor versions",
           (unsigned)major);
   }
 }
@@ -100,7 +99,7 @@ static void driver_advise(kilni_base_str_t* fix,
                         kilni_compat_line_text(fact->line).text);
   }
   if (runs != KILNI_DRIVER_NO_BRANCH) {
-    kilni_base_str_addf(fix, "take a toolkit of %s or older: ",
+    kilni_base_str_addf(fix, "use a toolkit of %s or older: ",
                         kilni_compat_line_text(check->driver.line).text);
     kilni_compat_fact_install(fix, fact, check->driver.line);
     kilni_base_str_add_cstr(fix, "; ");
@@ -110,7 +109,7 @@ static void driver_advise(kilni_base_str_t* fix,
       "where a cuda-compat package lets an older driver run it, "
       "`--forward-compat`, KILN_COMPAT=strict,forward_compat or "
       "CUDA_PATHFINDER_DRIVER_COMPATIBILITY=assume_forward_compatibility "
-      "waives this rule and no other");
+      "waives this rule only");
 }
 
 kiln_status_t kilni_compat_rules_driver(kilni_compat_check_t* check,
@@ -155,13 +154,12 @@ kiln_status_t kilni_compat_rules_driver_unknown(kilni_compat_check_t* check) {
                             true);
   finding.names_driver = true;
   kilni_base_str_add_cstr(&finding.message,
-                          "the driver's CUDA version is not known, and so not "
-                          "whether it runs ");
+                          "the driver's CUDA version is unknown, and so it is "
+                          "unknown whether it runs ");
   kilni_compat_fact_describe(&finding.message, first);
   kilni_base_str_add_cstr(
       &finding.fix,
-      "say which driver it is for, `--driver 13.0,580.65.06`, "
-      "or that there is none, `--driver none`; `kiln doctor` "
-      "shows why it cannot be asked");
+      "name the driver, `--driver 13.0,580.65.06`, or state that there is "
+      "none, `--driver none`; `kiln doctor` shows why it cannot be queried");
   return kilni_compat_report_add(check->report, &finding, &check->driver);
 }

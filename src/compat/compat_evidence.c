@@ -91,7 +91,7 @@ static size_t first_pin_of(const char* normal) {
   return low;
 }
 
-// A pin `13.0.96` stands for `==13.0.96.*`.
+// A pin `13.0.96` means `==13.0.96.*`.
 static uint32_t line_of_pin(const char* name,
                             const kilni_compat_version_t* version) {
   char normal[NAME_BYTES];
@@ -321,7 +321,7 @@ static bool is_stronger(const kiln_compat_evidence_t* a,
   return a->line < b->line;
 }
 
-// The strongest that says something, of those that do not say `other_than`.
+// The strongest that states a release, of those that do not state `other_than`.
 static uint32_t find_strongest(const kiln_compat_evidence_t* evidence,
                                uint32_t count, uint32_t other_than) {
   uint32_t best = UINT32_MAX;

@@ -12,10 +12,10 @@ static const char kGuardVariable[] =
     "CUDA_PATHFINDER_COMPATIBILITY_GUARD_RAILS";
 static const char kDriverVariable[] = "CUDA_PATHFINDER_DRIVER_COMPATIBILITY";
 
-// A word of one of the variables and what it says.
+// A word of one of the variables and its meaning.
 typedef struct word_t {
   const char* word;
-  uint32_t mode;     // KILN_COMPAT_MODE_*; 0: says nothing of it
+  uint32_t mode;     // KILN_COMPAT_MODE_*; 0: does not set it
   uint32_t forward;  // a switch
 } word_t;
 
@@ -86,7 +86,7 @@ static kiln_status_t apply_one(const char* name, const char* text,
 static kiln_status_t apply_kiln(const char* text,
                                 kiln_compat_policy_t* policy) {
   static const char allowed[] =
-      "off, warn, best_effort or strict, with \",forward_compat\" behind it to "
+      "off, warn, best_effort or strict, followed by \",forward_compat\" to "
       "waive the driver rule";
   if (text == NULL || text[0] == '\0') return kiln_ok();
   kiln_string_view_t rest = kilni_base_sv(text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compat: the rules about one piece and about two.
+// compat: the rules about one component and about two.
 #include <string.h>
 
 #include "base/fix_words.h"
@@ -10,7 +10,7 @@
 #include "compat/compat_rules.h"
 #include "kiln/compat.h"
 
-// ---- One piece ----
+// ---- One component ----
 
 static kiln_status_t piece_line_unknown(kilni_compat_check_t* check,
                                         const kiln_compat_fact_t* fact) {
@@ -24,16 +24,15 @@ static kiln_status_t piece_line_unknown(kilni_compat_check_t* check,
   kilni_compat_fact_describe(&finding.message, fact);
   if (is_contested) {
     kilni_base_str_addf(
-        &finding.message, ": what says its line disagrees, %s says %s",
+        &finding.message, ": the sources of its release disagree, %s states %s",
         fact->against, kilni_compat_line_text(fact->against_line).text);
     kilni_base_str_add_cstr(&finding.fix,
                             "install it again from one source: the file was "
-                            "changed behind its installer's back");
+                            "changed without its installer");
   } else {
     kilni_base_str_add_cstr(
         &finding.message,
-        ": nothing in the file, its owner or its folder says "
-        "its line");
+        ": nothing in the file, its owner or its folder states its release");
     kilni_base_str_add_cstr(
         &finding.fix,
         "install it as a wheel, or take it from a toolkit with its "
@@ -51,7 +50,7 @@ static kiln_status_t evidence_disagrees(kilni_compat_check_t* check,
   finding.parties[0] = fact;
   kilni_compat_fact_describe(&finding.message, fact);
   kilni_base_str_addf(
-      &finding.message, "; less sure, and not followed: %s says %s",
+      &finding.message, "; less certain, and not used: %s states %s",
       fact->against, kilni_compat_line_text(fact->against_line).text);
   kilni_base_str_add_cstr(
       &finding.fix,
@@ -97,7 +96,7 @@ kiln_status_t kilni_compat_rules_piece(kilni_compat_check_t* check,
   return constraint(check, fact);
 }
 
-// ---- Two pieces ----
+// ---- Two components ----
 
 // What reads headers, and the headers that must be of its line.
 static const struct {
@@ -160,7 +159,7 @@ static uint32_t shared_tags(const kiln_compat_fact_t* a,
   return count;
 }
 
-// The rule that ties two pieces together; 0: they may be of any lines.
+// The rule that ties two components together; 0: they may be of any releases.
 static uint32_t relation(const kiln_compat_fact_t* a,
                          const kiln_compat_fact_t* b) {
   if ((is_compiler(a) && is_compiled_header(b)) ||
@@ -180,26 +179,26 @@ static void explain_pair(kilni_base_str_t* message, uint32_t rule,
   kilni_compat_fact_describe(message, b);
   switch (rule) {
     case KILN_COMPAT_RULE_HEADER_COMPILER:
-      kilni_base_str_add_cstr(message,
-                              ": a compiler's headers must be of its own line");
+      kilni_base_str_add_cstr(
+          message, ": a compiler's headers must be of its own release");
       return;
     case KILN_COMPAT_RULE_COMPONENT:
       kilni_base_str_addf(message,
                           " are in the same dynamic-link component '%s', whose "
-                          "pieces must be of one line",
+                          "members must be of one release",
                           a->component);
       return;
     default:
       kilni_base_str_addf(message, " share the companion tag ");
       shared_tags(a, b, message);
-      kilni_base_str_add_cstr(message, ", and must be of one line");
+      kilni_base_str_add_cstr(message, ", and must be of one release");
   }
 }
 
 static void advise_pair(kilni_base_str_t* fix, uint32_t rule,
                         const kiln_compat_fact_t* a,
                         const kiln_compat_fact_t* b) {
-  // The piece to change: the header of a compiler, else the older one.
+  // The component to change: the header of a compiler, else the older one.
   const kiln_compat_fact_t* keep = a->line >= b->line ? a : b;
   if (rule == KILN_COMPAT_RULE_HEADER_COMPILER) keep = is_compiler(a) ? a : b;
   const kiln_compat_fact_t* change = keep == a ? b : a;
@@ -229,7 +228,7 @@ static kiln_status_t differs(kilni_compat_check_t* check, uint32_t rule,
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
-// The major that a piece is for; 0: unknown.
+// The major that a component is for; 0: unknown.
 static uint32_t piece_major_of(const kiln_compat_fact_t* fact) {
   if (fact->class_id == KILN_COMPAT_CLASS_CTK || fact->toolkit_major == 0) {
     return kiln_compat_line_major(fact->line);
@@ -237,8 +236,8 @@ static uint32_t piece_major_of(const kiln_compat_fact_t* fact) {
   return fact->toolkit_major;
 }
 
-// A product with a number of its own is held to the major that it was built
-// for, where that is known; it may well bring what it needs.
+// A product with a number of its own is checked against the major that it was
+// built for, where that is known; it may well bring what it needs.
 static kiln_status_t other_majors(kilni_compat_check_t* check,
                                   const kiln_compat_fact_t* a,
                                   const kiln_compat_fact_t* b) {
@@ -261,7 +260,7 @@ static kiln_status_t other_majors(kilni_compat_check_t* check,
       "component '%s'",
       (unsigned)major_b, a->component);
   kilni_base_str_addf(&finding.fix,
-                      "install the one of the other's major: wheels of such "
+                      "install the one for the other's major: wheels of such "
                       "products end in -cu%u and -cu%u",
                       (unsigned)major_a, (unsigned)major_b);
   return kilni_compat_report_add(check->report, &finding, NULL);
@@ -321,9 +320,10 @@ static kiln_status_t other_releases(kilni_compat_check_t* check,
                       b->release);
   shared_tags(a, b, &finding.message);
   kilni_base_str_add_cstr(&finding.message, ")");
-  kilni_base_str_add_cstr(&finding.fix,
-                          "take both from one installation of that product; "
-                          "`kiln find --trail` shows what tells each release");
+  kilni_base_str_add_cstr(
+      &finding.fix,
+      "take both from one installation of that product; `kiln find --trail` "
+      "shows where each release comes from");
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
@@ -374,7 +374,7 @@ static kiln_status_t lacks_symbols(kilni_compat_check_t* check,
   if (need->text != NULL && need->text[0] != '\0') {
     kilni_base_str_addf(&finding.message, " (%s)", need->text);
   }
-  kilni_base_str_add_cstr(&finding.message, ", and there is ");
+  kilni_base_str_add_cstr(&finding.message, ", and it is ");
   kilni_compat_fact_describe(&finding.message, lib);
   unsigned major = (unsigned)kiln_compat_line_major(need->line);
   if (is_linker(lib)) {
@@ -390,8 +390,8 @@ static kiln_status_t lacks_symbols(kilni_compat_check_t* check,
   return kilni_compat_report_add(check->report, &finding, NULL);
 }
 
-// A library of another major has another soname: it is not the one that is
-// asked for, unless there is no other.
+// A library of another major has another soname: it is not the wanted one,
+// unless it is the only one.
 static kiln_status_t check_need(kilni_compat_check_t* check,
                                 const kiln_compat_fact_t* fact,
                                 const kiln_compat_need_t* need) {
@@ -417,8 +417,8 @@ static kiln_status_t check_need(kilni_compat_check_t* check,
   return lacks_symbols(check, KILN_COMPAT_VERDICT_UNKNOWN, fact, need, best);
 }
 
-// Libraries that link against nvJitLink, by name, for facts that say nothing
-// of what they need: they need it of their own line or a little older.
+// Libraries that link against nvJitLink, by name, for facts that do not state
+// what they need: they need it of their own release or a little older.
 static bool links_linker(const kiln_compat_fact_t* fact) {
   return kilni_compat_fact_is(fact, KILN_COMPAT_KIND_LIB, "cusparse") ||
          kilni_compat_fact_is(fact, KILN_COMPAT_KIND_LIB, "cusolver");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compat: the rules about uses: what one piece makes and another takes.
+// compat: the rules about uses: what one component makes and another takes.
 //
-// A declared use counts. What nobody declared but the pieces could do together
-// is looked at too, and said without failing anything.
+// A declared use counts. An undeclared use that the components allow is checked
+// too, and reported without failing anything.
 #include <string.h>
 
 #include "base/fix_words.h"
@@ -71,7 +71,7 @@ static kiln_status_t pipeline_add(kilni_compat_check_t* check,
 
 // ---- Linking ----
 
-// How the consumer stands to the producer.
+// How the consumer compares to the producer.
 enum { OLDER_MAJOR, OLDER, SAME, NEWER, NEWER_MAJOR, STANDING_COUNT };
 
 static uint32_t standing(uint32_t producer, uint32_t consumer) {
@@ -87,10 +87,10 @@ static uint32_t standing(uint32_t producer, uint32_t consumer) {
 #define NO   KILN_COMPAT_VERDICT_INCOMPATIBLE
 
 // A linker at least as new as what it is given links it. LTO-IR into a newer
-// major worked where it was tried, and nobody promises it. Relocatable code
+// major worked where it was tried, but is not documented to. Relocatable code
 // went into an older linker of an older major, and into none of its own. An ELF
-// may be relocatable code or finished code, which every linker leaves out of
-// what it makes while it reports success (before 12.8 nvJitLink refuses it).
+// may be relocatable code or finished code, which every linker omits from its
+// output while it reports success (before 12.8 nvJitLink refuses it).
 static const uint8_t kLinkerVerdicts[][STANDING_COUNT] = {
     [KILN_COMPAT_ARTIFACT_LTOIR] = {NO, NO, YES, YES, OPEN},
     [KILN_COMPAT_ARTIFACT_PTX] = {NO, NO, YES, YES, YES},
@@ -131,10 +131,9 @@ static void advise_linker(kilni_base_str_t* fix, const pipeline_t* pipeline,
   unsigned major = (unsigned)kiln_compat_line_major(producer->line);
   unsigned minor = (unsigned)kiln_compat_line_minor(producer->line);
   if (how == NEWER_MAJOR) {
-    kilni_base_str_add_cstr(fix,
-                            "take the producer from the linker's toolkit: ");
+    kilni_base_str_add_cstr(fix, "use the producer of the linker's toolkit: ");
     kilni_compat_fact_install(fix, producer, consumer->line);
-    kilni_base_str_add_cstr(fix, ", or hand over PTX or a cubin instead");
+    kilni_base_str_add_cstr(fix, ", or pass PTX or a cubin instead");
   } else if (kilni_compat_fact_is(consumer, KILN_COMPAT_KIND_LIB,
                                   "nvJitLink")) {
     kilni_base_str_addf(
@@ -191,28 +190,26 @@ static kiln_status_t link_range(kilni_compat_check_t* check,
   kilni_compat_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_LINKER_RANGE, verdict);
   if (how >= SAME && pipeline->artifact == KILN_COMPAT_ARTIFACT_ELF) {
-    kilni_base_str_add_cstr(
-        &finding.message,
-        ": relocatable code is linked; finished code is left "
-        "out of the result, and success is reported");
+    kilni_base_str_add_cstr(&finding.message,
+                            ": linkers link relocatable code; they omit "
+                            "finished code from the result and report success");
     kilni_base_str_add_cstr(
         &finding.fix,
-        "compile it with -rdc=true and declare a cubin, or hand "
-        "over PTX or LTO-IR");
+        "compile it with -rdc=true and declare a cubin, or pass PTX or LTO-IR");
     return pipeline_add(check, &finding);
   }
   if (how == NEWER_MAJOR) {
-    kilni_base_str_add_cstr(
-        &finding.message,
-        ": nobody promises that LTO-IR links across majors, "
-        "also where the linker is the newer one");
+    kilni_base_str_add_cstr(&finding.message,
+                            ": LTO-IR is not guaranteed to link across majors, "
+                            "not even where the linker is the newer one");
   } else {
     kilni_base_str_addf(&finding.message,
                         ": %s must be >= the producer version",
                         pipeline->consumer->name);
     if (verdict == OPEN) {
       kilni_base_str_add_cstr(
-          &finding.message, ", and what an older one does is promised nowhere");
+          &finding.message,
+          ", and the behaviour of an older one is not documented");
     }
   }
   advise_linker(&finding.fix, pipeline, how);
@@ -225,8 +222,8 @@ static bool reads_ir(uint32_t from, uint32_t to) {
   return from / 1000 == to / 1000 && to % 1000 >= from % 1000;
 }
 
-// The same line, unless both sides say which IR they speak. `out_settled` if
-// nothing more is to be asked about this use.
+// The same release, unless both sides state their IR version. `out_settled` if
+// this use needs no further check.
 static kiln_status_t nvvm_ir(kilni_compat_check_t* check,
                              const pipeline_t* pipeline, bool* out_settled) {
   const kiln_compat_fact_t* producer = pipeline->producer;
@@ -251,10 +248,9 @@ static kiln_status_t nvvm_ir(kilni_compat_check_t* check,
                         (unsigned)(consumer->nvvm_ir / 1000),
                         (unsigned)(consumer->nvvm_ir % 1000));
   } else {
-    kilni_base_str_add_cstr(
-        &finding.message,
-        ": a pipeline with NVVM in it needs one line on both "
-        "sides while the IR versions are not known");
+    kilni_base_str_add_cstr(&finding.message,
+                            ": a pipeline with NVVM needs one release on both "
+                            "sides where the IR versions are unknown");
   }
   kilni_base_str_add_cstr(&finding.fix, "take both from one toolkit, e.g. ");
   kilni_compat_fact_install(
@@ -298,9 +294,9 @@ static kiln_status_t driver_unknown(kilni_compat_check_t* check,
   kilni_base_str_add_cstr(&finding.message,
                           check->driver.state == KILN_COMPAT_DRIVER_NONE
                               ? ": there is no driver here"
-                              : ": the driver's version is not known");
-  kilni_base_str_add_cstr(
-      &finding.fix, "say which driver it is for: `--driver 13.0,580.65.06`");
+                              : ": the driver's version is unknown");
+  kilni_base_str_add_cstr(&finding.fix,
+                          "name the driver: `--driver 13.0,580.65.06`");
   return pipeline_add(check, &finding);
 }
 
@@ -327,8 +323,7 @@ static kiln_status_t ptx_driver(kilni_compat_check_t* check,
                         kilni_compat_line_text(from).text);
   }
   kilni_base_str_addf(
-      &finding.fix,
-      "hand the driver a cubin instead, take the compiler of %s (",
+      &finding.fix, "pass the driver a cubin instead, use the compiler of %s (",
       kilni_compat_line_text(to).text);
   kilni_compat_fact_install(&finding.fix, pipeline->producer, to);
   kilni_base_str_addf(&finding.fix, "), or install a driver of %s or newer",
@@ -365,26 +360,24 @@ static kiln_status_t cubin_driver(kilni_compat_check_t* check,
 
 // ---- What no rule decides ----
 
-// A declared use that passes without a word would be a verdict that nobody has
-// given; what nobody declared is no use.
+// A declared use that passes silently would be an unfounded verdict; an
+// undeclared one is not a use.
 static kiln_status_t no_rule(kilni_compat_check_t* check,
                              const pipeline_t* pipeline) {
   if (!pipeline->declared) return kiln_ok();
   kilni_compat_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
-  kilni_base_str_addf(&finding.message,
-                      ": nothing is known of what %s:%s takes",
+  kilni_base_str_addf(&finding.message, ": the inputs of %s:%s are unknown",
                       kiln_compat_kind_word(pipeline->consumer->kind),
                       pipeline->consumer->name);
   kilni_base_str_add_cstr(
       &finding.fix,
-      "declare it only where one takes what the other makes: "
-      "`lib:nvrtc>lib:nvJitLink:ltoir`, "
-      "`lib:nvJitLink>lib:cuda:cubin`");
+      "declare it only where one accepts what the other makes: "
+      "`lib:nvrtc>lib:nvJitLink:ltoir`, `lib:nvJitLink>lib:cuda:cubin`");
   return pipeline_add(check, &finding);
 }
 
-// A toolkit piece whose line is not known is a finding of its own; a product
+// A toolkit component of unknown release is a finding of its own; a product
 // with a number of its own has none that could be compared.
 static kiln_status_t pipeline_line_unknown(kilni_compat_check_t* check,
                                            const pipeline_t* pipeline) {
@@ -395,15 +388,13 @@ static kiln_status_t pipeline_line_unknown(kilni_compat_check_t* check,
   }
   kilni_compat_finding_t finding;
   init(&finding, check, pipeline, KILN_COMPAT_RULE_USE, OPEN);
-  kilni_base_str_addf(
-      &finding.message,
-      ": %s:%s has a version of its own, and no toolkit's, which "
-      "the rules compare",
-      kiln_compat_kind_word(fact->kind), fact->name);
-  kilni_base_str_add_cstr(
-      &finding.fix,
-      "see what its maker says it takes, and leave the use out "
-      "of the check");
+  kilni_base_str_addf(&finding.message,
+                      ": %s:%s has a version of its own, not a toolkit's, "
+                      "which the rules compare",
+                      kiln_compat_kind_word(fact->kind), fact->name);
+  kilni_base_str_add_cstr(&finding.fix,
+                          "see its documentation for what it accepts, and omit "
+                          "the use from the check");
   return pipeline_add(check, &finding);
 }
 
@@ -416,7 +407,7 @@ static kiln_status_t to_driver(kilni_compat_check_t* check,
   if (check->driver.state != KILN_COMPAT_DRIVER_KNOWN) {
     return pipeline->declared ? driver_unknown(check, pipeline) : kiln_ok();
   }
-  // Only a pipeline whose producer is known comes so far.
+  // Only a pipeline whose producer is known gets this far.
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
   if (pipeline->producer->line == 0) {
     return pipeline_line_unknown(check, pipeline);
@@ -428,7 +419,7 @@ static kiln_status_t to_driver(kilni_compat_check_t* check,
 
 // ---- Which uses there are ----
 
-// Whether there is something to say, be it only that nothing is wrong.
+// Whether there is something to report, even if only that nothing is wrong.
 static bool has_verdict(const kilni_compat_check_t* check,
                         const pipeline_t* pipeline) {
   if (pipeline->declared) return true;
@@ -512,7 +503,7 @@ static bool pipeline_is_declared(const kilni_compat_check_t* check,
   return false;
 }
 
-// What makes what, for uses that nobody declared.
+// What makes what, for undeclared uses.
 enum { MAKES_LTO = 1, MAKES_PTX = 2, MAKES_CUBIN = 4 };
 static const struct {
   uint32_t kind;

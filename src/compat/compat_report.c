@@ -145,7 +145,7 @@ kiln_status_t kilni_compat_report_add(kiln_compat_report_t* report,
     status = kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "a check with more than %d findings",
                    (int)KILNI_COMPAT_MAX_FINDINGS),
-        "check fewer pieces at once");
+        "check fewer components at once");
   }
   if (kiln_status_is_ok(status)) {
     void* entries = report->entries;
@@ -240,7 +240,7 @@ uint32_t kiln_compat_report_verdict_of_use(const kiln_compat_report_t* report,
   return worst;
 }
 
-// The least verdict that fails in a mode; larger than all where nothing does.
+// The lowest verdict that fails in a mode; larger than all where nothing does.
 static uint32_t failing_from(const kiln_compat_report_t* report,
                              uint32_t mode) {
   if (report->mode == KILN_COMPAT_MODE_OFF) return UINT32_MAX;
@@ -278,7 +278,7 @@ kiln_status_t kiln_compat_report_status(const kiln_compat_report_t* report,
     const kiln_compat_finding_t* next = &report->entries[i].view;
     if (!next->counts || next->verdict < least) break;
     if (i == 8) {
-      return KILNI_ANNOTATE(status, "and more; the report has all of them");
+      return KILNI_ANNOTATE(status, "and more; the report lists all of them");
     }
     status = KILNI_ANNOTATE(status, "%s (rule %s)", next->message,
                             kiln_compat_rule_word(next->rule));

@@ -14,7 +14,7 @@ enum {
   KILNI_COMPAT_MAX_TEXT = 1 << 16,    // bytes of one sentence
 };
 
-// What a rule has to say. thread-compatible
+// The finding of a rule. thread-compatible
 //
 // `parties` are at most two facts; `names_driver` makes the driver one more.
 typedef struct kilni_compat_finding_t {

@@ -31,7 +31,7 @@ bool kilni_compat_check_asks(const kilni_compat_check_t* check,
                              const kiln_compat_fact_t* a,
                              const kiln_compat_fact_t* b);
 
-// The rules about one piece, about two, and about uses. Each adds what it
+// The rules about one component, about two, and about uses. Each adds what it
 // finds to the report.
 kiln_status_t kilni_compat_rules_piece(kilni_compat_check_t* check,
                                        const kiln_compat_fact_t* fact);
@@ -42,7 +42,8 @@ kiln_status_t kilni_compat_rules_needs(kilni_compat_check_t* check,
                                        const kiln_compat_fact_t* fact);
 kiln_status_t kilni_compat_rules_uses(kilni_compat_check_t* check);
 
-// The driver against one piece, and once for all pieces where it is unknown.
+// The driver against one component, and once for all components where it is
+// unknown.
 kiln_status_t kilni_compat_rules_driver(kilni_compat_check_t* check,
                                         const kiln_compat_fact_t* fact);
 kiln_status_t kilni_compat_rules_driver_unknown(kilni_compat_check_t* check);
@@ -60,7 +61,7 @@ enum {
 uint32_t kilni_compat_driver_runs(const kiln_compat_driver_t* driver,
                                   uint32_t line);
 
-// The least branch of the display driver for a major; 0: none is published.
+// The minimum branch of the display driver for a major; 0: none is published.
 uint32_t kilni_compat_driver_least_branch(uint32_t major);
 
 bool kilni_compat_fact_is(const kiln_compat_fact_t* fact, uint32_t kind,
@@ -78,7 +79,7 @@ void kilni_compat_fact_describe(kilni_base_str_t* str,
 // Adds `the driver of CUDA 13.0 (release 580.65.06; ...)`.
 void kilni_compat_driver_describe(kilni_base_str_t* str,
                                   const kiln_compat_driver_t* driver);
-// Adds the command that installs the piece of a line from wheels.
+// Adds the command that installs the component of a release from wheels.
 void kilni_compat_fact_install(kilni_base_str_t* str,
                                const kiln_compat_fact_t* fact, uint32_t line);
 

@@ -26,8 +26,8 @@ static const struct {
     {">", KILNI_OP_ABOVE, 0},
 };
 
-// Without blanks, semicolons and closing brackets: behind `===` stands any
-// text that cannot be taken for the rest of a requirement.
+// Without blanks, semicolons and closing brackets: after `===` any text is
+// allowed that cannot be taken for the rest of a requirement.
 static bool is_arbitrary(kiln_string_view_t text) {
   for (size_t i = 0; i < text.size; i++) {
     char c = text.data[i];
@@ -213,8 +213,8 @@ static kiln_status_t check_spec(const char* spec, size_t* out_count) {
   if (find_bad(kilni_base_sv_make(spec, size), &bad, out_count)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "\"%.*s\" in \"%s\" is no PEP 440 specifier", KILNI_SV(bad),
-                   spec),
+                   "\"%.*s\" in \"%s\" is not a PEP 440 specifier",
+                   KILNI_SV(bad), spec),
         "give one like \">=13.2,<14\", \"==12.9\" or \"~=12.8\"");
   }
   return kiln_ok();
@@ -225,7 +225,8 @@ kiln_status_t kiln_compat_spec_check(const char* spec) {
   KILNI_RETURN_IF_ERROR(check_spec(spec, &count));
   if (count == 0) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" holds no PEP 440 specifier", spec),
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" contains no PEP 440 specifier",
+                   spec),
         "give one like \">=13.2,<14\", \"==12.9\" or \"~=12.8\"");
   }
   return kiln_ok();
@@ -249,7 +250,8 @@ kiln_status_t kiln_compat_spec_admits(const char* spec, const char* version,
   KILNI_CHECK_ARGUMENT(version != NULL, "version");
   KILNI_CHECK_ARGUMENT(prereleases <= KILN_SWITCH_ON, "prereleases");
   KILNI_CHECK_ARGUMENT_SAYS(strlen(version) <= KILN_COMPAT_MAX_VERSION_BYTES,
-                            "version", "is longer than any version",
+                            "version",
+                            "exceeds the maximum length of a version",
                             "pass at most KILN_COMPAT_MAX_VERSION_BYTES bytes");
   KILNI_RETURN_IF_ERROR(check_spec(spec, &count));
   bool admitted = prereleases == KILN_SWITCH_ON;

@@ -59,7 +59,7 @@ static kiln_string_view_t version_take_digits(cursor_t* cursor) {
   return kilni_base_sv_make(start, (size_t)(cursor->at - start));
 }
 
-// Moves behind `word` (lower case) if the text goes on with it.
+// Moves past `word` (lower case) if the text goes on with it.
 static bool version_take_word(cursor_t* cursor, const char* word) {
   size_t size = strlen(word);
   for (size_t i = 0; i < size; i++) {
@@ -190,7 +190,7 @@ static int order_numbers(kiln_string_view_t a, kiln_string_view_t b) {
   return a.size == 0 ? 0 : sign(memcmp(a.data, b.data, a.size));
 }
 
-// The next number of a release; an empty one (0) behind its end.
+// The next number of a release; an empty one (0) past its end.
 static kiln_string_view_t version_next_number(kiln_string_view_t* inout) {
   kiln_string_view_t part = {NULL, 0};
   if (!kilni_base_sv_split(inout, '.', &part)) part.size = 0;
@@ -205,7 +205,7 @@ static int order_releases(kiln_string_view_t a, kiln_string_view_t b) {
   return 0;
 }
 
-// Where a version stands among those of its release by its pre-release part: a
+// The rank of a version among those of its release by its pre-release part: a
 // development release of the release itself comes first, a release without a
 // pre-release part last.
 static int pre_rank(const kilni_compat_version_t* version) {
@@ -321,9 +321,9 @@ static kiln_status_t parse_public(const char* text, const char* name,
                                   KILNI_VERSION_LOCAL, out_version, NULL,
                                   &at)) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no version, from byte %zu on",
-                   text, at),
-        "give one as PEP 440 has it, like \"13.0.88\" or \"1.0rc1\"");
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "\"%s\" is not a version, from byte %zu on", text, at),
+        "give one in the form of PEP 440, like \"13.0.88\" or \"1.0rc1\"");
   }
   return kiln_ok();
 }

@@ -16,7 +16,7 @@
 typedef struct kilni_compat_version_t {
   kiln_string_view_t epoch;    // digits; empty: 0
   kiln_string_view_t release;  // "1.2.3"
-  kiln_string_view_t pre;      // digits behind the letter
+  kiln_string_view_t pre;      // digits after the letter
   kiln_string_view_t post;
   kiln_string_view_t dev;
   kiln_string_view_t local;  // "ubuntu-1", without the plus
@@ -29,11 +29,11 @@ typedef struct kilni_compat_version_t {
 // What a version may end with.
 enum {
   KILNI_VERSION_LOCAL = 1,  // "+local"
-  KILNI_VERSION_WILD = 2,   // ".*" right behind the release
+  KILNI_VERSION_WILD = 2,   // ".*" right after the release
 };
 
-// Parses the whole of `text`, blanks around it left out. `allowed` is a set of
-// KILNI_VERSION_*; `out_wild` (NULL: not allowed) tells of a ".*". On failure
+// Parses the whole of `text`, ignoring blanks around it. `allowed` is a set of
+// KILNI_VERSION_*; `out_wild` (NULL: not allowed) reports a ".*". On failure
 // `*out_at` is where the text stops being a version.
 bool kilni_compat_version_parse(kiln_string_view_t text, uint32_t allowed,
                                 kilni_compat_version_t* out_version,
@@ -62,8 +62,8 @@ static inline bool kilni_compat_version_is_pre(
 // `text` without the blanks around it.
 kiln_string_view_t kilni_compat_version_trim(kiln_string_view_t text);
 
-// The same two for texts between files of this module; the public calls check
-// their arguments and say more.
+// These two are for texts between files of this module; the public calls check
+// their arguments and report more.
 bool kilni_compat_spec_admits(kiln_string_view_t spec,
                               kiln_string_view_t version, bool prereleases);
 
@@ -86,7 +86,7 @@ enum {
   KILNI_OP_COMPATIBLE,  // ~=
 };
 
-// Parses one specifier, blanks around it left out.
+// Parses one specifier, ignoring blanks around it.
 bool kilni_compat_clause_parse(kiln_string_view_t text,
                                kilni_compat_clause_t* out_clause);
 

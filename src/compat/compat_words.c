@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compat: words for numbers, and the other way.
+// compat: words for numbers, and the reverse.
 //
 // Lines, kinds, rules, verdicts, uses, artifacts and what the caller writes to
 // describe a driver.
@@ -11,8 +11,8 @@
 
 // ---- Lines ----
 
-// A decimal number of at most `limit` at the front of `*inout`, which moves
-// behind it. False where there is no digit or the number is larger.
+// A decimal number of at most `limit` at the start of `*inout`, which moves
+// past it. False where there is no digit or the number is larger.
 static bool words_take_number(const char** inout, uint32_t limit,
                               uint32_t* out_value) {
   const char* at = *inout;
@@ -56,8 +56,9 @@ bool kiln_compat_line_decode(const char* text, uint32_t* out_line) {
 }
 
 uint32_t kiln_compat_line_ptx_isa(uint32_t line) {
-  // What each line's compilers write; from 12.8 on, where it was measured, the
-  // ISA of 12.x is one minor behind the line's, that of 13.x is the line's own.
+  // What each release's compilers write; from 12.8 on, where it was measured,
+  // the ISA of 12.x is one minor below the release's, that of 13.x equals the
+  // release's.
   static const struct {
     uint32_t line;
     uint32_t isa;
@@ -75,8 +76,8 @@ uint32_t kiln_compat_line_ptx_isa(uint32_t line) {
 }
 
 uint32_t kiln_compat_line_nvvm_ir(uint32_t line) {
-  // What nvvmIRVersion of each line's libNVVM said when it was asked: 1.9 in
-  // 11.8, 2.0 from 12.0 to 13.5.
+  // What nvvmIRVersion of each release's libNVVM returned: 1.9 in 11.8, 2.0
+  // from 12.0 to 13.5.
   if (line == 11080) return 1009;
   return line >= 12000 && line <= 13050 ? 2000 : 0;
 }
@@ -174,7 +175,7 @@ kiln_status_t kiln_compat_artifact_parse(const char* word,
     }
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no kind of artifact", word),
+      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is not a kind of artifact", word),
       "write ltoir, ptx, elf, cubin or nvvm");
 }
 
@@ -193,8 +194,8 @@ uint32_t kiln_compat_driver_branch(const char* release) {
   return branch;
 }
 
-// "13.0" or "13.0,580.65.06"; the line goes to a buffer of its own since the
-// text goes on behind it.
+// "13.0" or "13.0,580.65.06"; the release goes to a buffer of its own since the
+// text goes on after it.
 static bool words_read_driver(const char* text, kiln_compat_driver_t* driver) {
   char line[16];
   const char* comma = strchr(text, ',');
@@ -222,8 +223,8 @@ kiln_status_t kiln_compat_driver_parse(const char* text,
              !words_read_driver(text, &driver)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" describes no driver", text),
-        "write the driver's CUDA version, with its release behind a comma if "
-        "it is known (\"13.0\", \"13.0,580.65.06\"), or \"none\"");
+        "write the driver's CUDA version, with its release after a comma if it "
+        "is known (\"13.0\", \"13.0,580.65.06\"), or \"none\"");
   }
   *out_driver = driver;
   return kiln_ok();

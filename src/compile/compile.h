@@ -33,8 +33,8 @@ kiln_status_t kilni_compile_compiler_open(
     const kilni_compile_compiler_wish_t* wish, kiln_locate_set_t** out_found,
     kiln_compiler_t** out_compiler);
 
-// A compiler over a table that somebody else has filled and that needs no
-// library to stay open: the null provider, a wrapper. It has no include folder.
+// A compiler over a table that the caller has filled and that needs no library
+// to stay open: the null provider, a wrapper. It has no include folder.
 kiln_status_t kilni_compile_compiler_create(const kiln_host_t* host,
                                             kilni_base_keep_t keep,
                                             const kiln_nvrtc_table_t* table,
@@ -58,8 +58,8 @@ typedef struct kilni_compile_linker_wish_t {
   const kilni_compile_link_backend_t*
       device;                           // the driver's linker; NULL: no device
   kilni_base_keep_t device_keep;        // what that belongs to
-  const char* device_library;           // the file that the driver is in; NULL:
-                                        // it cannot be told from another
+  const char* device_library;           // the driver's file; NULL: the driver
+                                        // cannot be identified
   bool trace;                           // log every call into nvJitLink
   bool is_soft;                         // the device is the software device
   const kiln_nvjitlink_table_t* table;  // instead of all copies: the null

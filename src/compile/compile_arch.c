@@ -72,17 +72,16 @@ static kiln_status_t note_lowered(const kiln_compiler_t* compiler,
                                   kiln_compile_result_t* result) {
   kilni_base_str_t note;
   kilni_base_str_init(&note, result->allocator, 1024);
-  kilni_base_str_addf(
-      &note,
-      "%s is newer than NVRTC %u.%u: compiled for %s, the newest "
-      "that it knows",
-      wanted, (unsigned)compiler->table.major, (unsigned)compiler->table.minor,
-      result->arch);
+  kilni_base_str_addf(&note,
+                      "%s is newer than NVRTC %u.%u: compiled for %s, the "
+                      "newest that it supports",
+                      wanted, (unsigned)compiler->table.major,
+                      (unsigned)compiler->table.minor, result->arch);
   return kilni_base_str_take(&note, &result->note);
 }
 
-// Brings an architecture down that the compiler does not know yet. What is
-// older than all that it knows, or is no architecture, it refuses by itself.
+// Lowers an architecture that is newer than the compiler supports. The compiler
+// itself refuses an unsupported older one, and what is not an architecture.
 static kiln_status_t arch_lower(const kiln_compiler_t* compiler,
                                 kiln_compile_result_t* result) {
   uint32_t number = arch_number_of(result->arch);
@@ -95,12 +94,12 @@ static kiln_status_t arch_lower(const kiln_compiler_t* compiler,
   if (machine && best / 10 != number / 10) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
-                   "NVRTC %u.%u knows no %s, and a %s for sm_%u would not load "
-                   "there",
+                   "NVRTC %u.%u does not support %s, and a %s for sm_%u would "
+                   "not load there",
                    (unsigned)compiler->table.major,
                    (unsigned)compiler->table.minor, result->arch,
                    kiln_code_format_name(result->format), (unsigned)best),
-        "take PTX, which newer GPUs load, or a newer NVRTC");
+        "use PTX, which newer GPUs load, or a newer NVRTC");
   }
   char wanted[KILNI_COMPILE_ARCH_BYTES];
   memcpy(wanted, result->arch, sizeof(wanted));
@@ -142,10 +141,10 @@ kiln_status_t kilni_compile_arch(const kiln_compiler_t* compiler,
                    kiln_code_format_name(result->format), arch),
         "set `arch` (--arch) to that of the device, e.g. \"sm_90\"");
   }
-  // What is none is no failed compilation; raw options are the compiler's.
+  // An invalid one is not a failed compilation; raw options are the compiler's.
   if (strlen(arch) >= sizeof(result->arch) || (raw == NULL && !is_arch(arch))) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no architecture", arch),
+        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is not an architecture", arch),
         "use e.g. \"sm_90\" or \"compute_80\"");
   }
   memcpy(result->arch, arch, strlen(arch) + 1);

@@ -2,9 +2,10 @@
 //
 // compile: results looked up in a cache before anything is compiled.
 //
-// The key holds everything that can change a result but what included files
-// hold; those stand beside the result and are looked at on each hit. For a hit
-// no library is loaded: the compiler is known by the build id of its file.
+// The key contains everything that can change a result except the contents of
+// included files; those are listed beside the result and checked on each hit.
+// For a hit no library is loaded: the compiler is known by the build id of its
+// file.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -54,7 +55,7 @@ static const char* raw_reason(const kiln_compile_options_t* options) {
 }
 
 // A macro that an option defines as a time of the compilation; it may be a part
-// of what stands there.
+// of the value.
 static bool defines_time(const char* const* texts, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (strstr(texts[i], "__DATE__") != NULL ||
@@ -68,7 +69,7 @@ static bool defines_time(const char* const* texts, uint32_t count) {
 static const char* cached_why_not(const kilni_compile_job_t* job) {
   const kiln_compile_options_t* options = job->options;
   if (job->compiler->identity[0] == 0) {
-    return "the compiler cannot be told from another";
+    return "the compiler cannot be distinguished from another";
   }
   if (options->time_file != NULL || options->time_trace_file != NULL) {
     return "an option that writes a file of times";
@@ -77,7 +78,7 @@ static const char* cached_why_not(const kilni_compile_job_t* job) {
       options->use_pch != NULL) {
     return "precompiled headers";
   }
-  if (options->syntax_only == KILN_SWITCH_ON) return "there will be no code";
+  if (options->syntax_only == KILN_SWITCH_ON) return "no code will be produced";
   if (defines_time(options->defines, options->define_count) ||
       defines_time(options->options, options->option_count)) {
     return "an option that defines a macro as the time";
@@ -331,7 +332,7 @@ static kiln_status_t fill_result(const cached_t* cached,
   return set_reason(result, KILN_COMPILE_CACHE_HIT,
                     from == KILN_CACHE_FROM_MEMORY ? "memory"
                     : from == KILN_CACHE_FROM_DISK ? "disk"
-                                                   : "another made it",
+                                                   : "another version made it",
                     "");
 }
 
@@ -380,14 +381,15 @@ static const char* why_not_kept(const cached_t* cached,
                                 const char** out_more) {
   const kilni_compile_files_t* files = &cached->files;
   *out_more = files->timed != NULL ? files->timed : files->computed;
-  if (files->timed != NULL) return "it holds the time of its compilation: ";
+  if (files->timed != NULL) return "it contains the time of its compilation: ";
   if (files->computed != NULL) return "an #include that a macro computes: ";
   *out_more = files->unclear;
-  if (files->unclear != NULL) return "what a preprocessor alone can read: ";
+  if (files->unclear != NULL)
+    return "a construct that only a preprocessor can read: ";
   *out_more = "";
-  if (cached->too_much) return "it may include more than is looked at";
+  if (cached->too_much) return "it may include more files than are examined";
   if (used != cached->job->compiler) {
-    return "another compiler took the place of the one that was found";
+    return "another compiler has replaced the one that was found";
   }
   for (size_t i = 0; i < files->count; i++) {
     kilni_compile_file_dep_t dep = files->items[i];
@@ -400,7 +402,7 @@ static const char* why_not_kept(const cached_t* cached,
   return NULL;
 }
 
-// A limit of ours is no reason to compile nothing.
+// A limit of ours is not a reason to refuse a compilation.
 static bool is_over_a_limit(kiln_status_t status) {
   if (kiln_status_code(status) != KILN_STATUS_LIMIT_EXCEEDED) return false;
   kiln_status_free(status);
@@ -436,7 +438,7 @@ static kiln_status_t cached_make_entry(void* user, kiln_cache_output_t* out) {
   if (reason == NULL) {
     kiln_status_t status = write_kept(cached);
     if (is_over_a_limit(status)) {
-      reason = "its log is longer than what is kept";
+      reason = "its log exceeds the cache's limit";
     } else if (!kiln_status_is_ok(status)) {
       return status;
     }
@@ -451,8 +453,8 @@ static kiln_status_t cached_make_entry(void* user, kiln_cache_output_t* out) {
   out->metadata.size = cached->kept.size;
   return set_reason(job.result, KILN_COMPILE_CACHE_MISS,
                     cached->changed  ? "an included file has changed"
-                    : cached->unread ? "what was kept could not be read"
-                                     : "it was not there",
+                    : cached->unread ? "the cached entry could not be read"
+                                     : "it was not present",
                     "");
 }
 
@@ -467,7 +469,7 @@ static kiln_status_t cached_look_up(cached_t* cached) {
   kiln_status_t status = cached_build_key(cached, &key);
   if (is_over_a_limit(status)) {
     kilni_cache_key_deinit(&key);
-    return run_uncached(cached, "it is longer than what is kept");
+    return run_uncached(cached, "it exceeds the cache's limit");
   }
   kiln_cache_entry_t* entry = NULL;
   uint32_t from = KILN_CACHE_FROM_NOWHERE;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: what an entry of a cache is, told by its key and what lies beside
-// it.
+// compile: describes a cache entry by its key and metadata.
 //
 // For people: a list, a verification. Keys of other versions have other fields,
 // so nothing is taken for granted, and what is missing is left empty.

@@ -4,10 +4,10 @@
 //
 // NVRTC's own rules: a header by name that the caller gave goes before all
 // files; "name" is then looked for beside the file that includes it, and both
-// forms in the folders in their order. What is looked for in vain is kept too,
-// as it would be found once it is there. A file that is met is read, whatever
-// condition stands before it. A header that a macro names is looked for last,
-// when all values of the macro are known, and again whenever that finds more.
+// forms in the folders in order. Failed lookups are recorded too, since the
+// file would be found once it exists. Every included file is read, whatever
+// condition guards it. A header that a macro names is looked up last, when all
+// values of the macro are known, and again whenever that finds more.
 #include "cache/cache.h"
 #include "compile/compile_files.h"
 
@@ -42,16 +42,16 @@ void kilni_compile_files_deinit(kilni_compile_files_t* files) {
 // An #include of a macro. one-thread
 typedef struct computed_t {
   char* text;   // what is computed
-  char* shown;  // as it stands there, with file and line
-  char* dir;    // of the text that it stands in; NULL: none
+  char* shown;  // verbatim, with file and line
+  char* dir;    // of the text that contains it; NULL: none
   bool plain;   // else nothing is known of it
   bool next;
 } computed_t;
 
-// Sets of weak pieces that differ; what is more goes into the last of them.
+// Distinct sets of weak tokens; any excess goes into the last of them.
 enum { MAX_WEAK = 32 };
 
-// A search under way. one-thread
+// A search in progress. one-thread
 typedef struct find_t {
   const kilni_compile_files_how_t* how;
   kilni_compile_files_t* files;
@@ -62,7 +62,7 @@ typedef struct find_t {
   size_t next_file;        // of files->items, not yet scanned
   kilni_compile_macros_t macros;
   kilni_compile_macros_t words;  // that were used, each without a value
-  kilni_base_str_t askers;       // names of macros, with a space behind each
+  kilni_base_str_t askers;       // names of macros, with a space after each
   computed_t* computed;
   size_t computed_count;
   size_t computed_capacity;
@@ -314,7 +314,7 @@ static bool files_take_option(void* user,
   return true;
 }
 
-// "NAME=VALUE" as the #define that it stands for.
+// "NAME=VALUE" as the #define that it means.
 static kiln_status_t scan_option(find_t* find, const char* before,
                                  const char* option) {
   kilni_base_str_t text;
@@ -386,7 +386,7 @@ static void keep_asks(find_t* find) {
   memset(here, 0, sizeof(alone.at[ASKS]));
 }
 
-// Weak pieces of a text, beside those of other texts.
+// Weak tokens of a text, apart from those of other texts.
 static void keep_weak(find_t* find) {
   static const kilni_compile_scan_pieces_t none;
   keep_asks(find);
@@ -409,15 +409,16 @@ static bool has_part_of_asks(const kilni_compile_scan_pieces_t* pieces) {
   return memcmp(pieces->at[ASKS], none.at[ASKS], sizeof(none.at[ASKS])) != 0;
 }
 
-// A time or a __has_include whose name is put together. Pieces that anybody
-// has, T and __, count beside those of their own text alone, since headers of
-// the toolkit have them all; "TI" and "ME__" count wherever they stand.
+// A time or a __has_include whose name is pasted together. Common tokens, T and
+// __, combine only with those of their own text, since headers of the toolkit
+// have them all; "TI" and "ME__" combine everywhere.
 static kiln_status_t note_pasted(find_t* find) {
   static const kilni_compile_scan_pieces_t none;
   const char* whole = NULL;
   if (!find->pastes) return kiln_ok();
   whole = kilni_compile_scan_whole(&find->strong, &none);
-  // A piece that nobody has by chance, such as __has_, may meet all others.
+  // A token that does not occur by chance, such as __has_, may combine with all
+  // others.
   if (whole == NULL && (find->asks_here || has_part_of_asks(&find->strong))) {
     whole = kilni_compile_scan_whole(&find->strong, &find->asks);
   }
@@ -425,7 +426,7 @@ static kiln_status_t note_pasted(find_t* find) {
     whole = kilni_compile_scan_whole(&find->strong, &find->weak[i]);
   }
   if (whole == NULL) return kiln_ok();
-  return note_unclear(find, "pieces that ## may make ", kilni_base_sv(whole),
+  return note_unclear(find, "tokens that ## may make ", kilni_base_sv(whole),
                       NULL);
 }
 
@@ -435,9 +436,8 @@ static kiln_status_t add_asker(find_t* find, kiln_string_view_t name) {
   return kilni_base_str_status(&find->askers);
 }
 
-// A macro that asks __has_include for what its callers say, where not all of
-// them are known: it stands in another macro, is called with one, or outside of
-// a condition.
+// A macro that passes its argument to __has_include, where not all its uses are
+// known: it is used in another macro, with one, or outside a condition.
 static kiln_status_t note_askers(find_t* find) {
   kiln_string_view_t rest = {find->askers.data, find->askers.size};
   kiln_string_view_t name;
@@ -461,8 +461,8 @@ static bool take_found(void* user, const kilni_compile_scan_found_t* found) {
       find->status = add_asker(find, found->name);
       break;
     case KILNI_SCAN_ASKS:
-      find->status =
-          note_unclear(find, "what a macro asks ", found->name, find->file);
+      find->status = note_unclear(find, "a condition in a macro ", found->name,
+                                  find->file);
       break;
     case KILNI_SCAN_DEFINE:
       find->status =
@@ -510,7 +510,7 @@ static kiln_status_t files_scan(find_t* find, kiln_string_view_t text,
   return find->status;
 }
 
-// A virtual header: scanned once, from the folder that its name says.
+// A virtual header: scanned once, from the folder in its name.
 static bool files_is_given(find_t* find, kiln_string_view_t name) {
   const kiln_compile_options_t* options = find->how->options;
   for (uint32_t i = 0; i < options->header_count; i++) {
@@ -543,7 +543,7 @@ static kiln_status_t scan_given(find_t* find, uint32_t index) {
 }
 
 // Where a header's own quotes look: its folder, without "..", so that headers
-// which include each other that way do not make ever new names.
+// which include each other like that do not create new names endlessly.
 static kiln_status_t real_folder(find_t* find, const char* path,
                                  char** out_dir) {
   kiln_allocator_t allocator = find->files->allocator;
@@ -585,7 +585,8 @@ static kiln_status_t scan_file(find_t* find, size_t index) {
   char* dir = NULL;
   if (files->bytes > KILNI_FILES_MAX_ALL_BYTES) {
     status = kilni_base_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED, "what the source may include is over 1 GiB"),
+        KILNI_FAIL(LIMIT_EXCEEDED,
+                   "the files that the source may include exceed 1 GiB"),
         "compile it without a cache");
   }
   if (kiln_status_is_ok(status)) {

@@ -46,7 +46,7 @@ typedef struct kilni_compile_files_t {
   // What is included by a macro of which not all is known: "NAME (FILE:LINE)".
   // There may be more files. NULL: all were found.
   char* computed;
-  // A macro that stands for a time: "__TIME__ (FILE)". NULL: there is none.
+  // A macro that expands to a time: "__TIME__ (FILE)". NULL: there is none.
   char* timed;
   // What only a preprocessor can read: "a trigraph, ??= (FILE)". There may be
   // more files, or a time. NULL: nothing.
@@ -71,12 +71,12 @@ typedef struct kilni_compile_files_how_t {
 kiln_status_t kilni_compile_files_find(const kilni_compile_files_how_t* how,
                                        kilni_compile_files_t* files);
 
-// True if a text has something that depends on the folder it lies in.
+// True if a text depends on the folder that it is in.
 kiln_status_t kilni_compile_files_has_quotes(kiln_allocator_t allocator,
                                              kiln_string_view_t text,
                                              bool* out_has);
 
-// True if the file is as it was; `verify`: by what it holds.
+// True if the file is unchanged; `verify`: by its contents.
 bool kilni_compile_file_dep_holds(kiln_allocator_t allocator,
                                   const kilni_compile_file_dep_t* dep,
                                   bool verify);
@@ -99,22 +99,22 @@ typedef struct kilni_compile_kept_t {
 void kilni_compile_kept_write(kilni_base_str_t* out,
                               const kilni_compile_kept_t* kept);
 
-// What stands in such bytes, one piece after the other. one-thread
+// Reads such bytes, one entry after the other. one-thread
 typedef struct kilni_compile_kept_reader_t {
   const uint8_t* at;
   const uint8_t* end;
   bool bad;
   uint32_t format;
   uint32_t line;
-  kiln_string_view_t log;  // each has a NUL behind it
+  kiln_string_view_t log;  // each is followed by a NUL
   kiln_string_view_t note;
   kiln_string_view_t arch;
   uint32_t name_count;
   uint32_t file_count;
 } kilni_compile_kept_reader_t;
 
-// Reads the head; false where it is none. Then come the names, then the files,
-// as many as it says.
+// Reads the header; false where it is invalid. Then come the names, then the
+// files, as many as it states.
 bool kilni_compile_kept_open(kilni_compile_kept_reader_t* reader,
                              kiln_bytes_view_t bytes);
 bool kilni_compile_kept_name(kilni_compile_kept_reader_t* reader,

@@ -30,9 +30,9 @@ kiln_status_t kilni_compile_gate_init(kilni_compile_gate_t* gate,
                                       uint64_t most_bytes);
 void kilni_compile_gate_deinit(kilni_compile_gate_t* gate);
 
-// Waits until it is this caller's turn, and there is space; one alone always
-// has space. False if `cancelled` said so first: then there is nothing to
-// leave.
+// Waits until it is this caller's turn, and there is space; a single caller
+// always has space. False if `cancelled` ended the wait: then there is nothing
+// to leave.
 bool kilni_compile_gate_enter(kilni_compile_gate_t* gate, uint64_t bytes,
                               bool (*cancelled)(void* user), void* user);
 void kilni_compile_gate_leave(kilni_compile_gate_t* gate, uint64_t bytes);

@@ -47,8 +47,8 @@ static bool hint_say(char* out, const char* format, ...) {
 
 enum { HEADER_BYTES = 128 };
 
-// "cub/cub.cuh" of: cannot open source file "cub/cub.cuh"; where there is no
-// folder at all: could not open source file "cub/cub.cuh" (no directories ...
+// "cub/cub.cuh" of: cannot open source file "cub/cub.cuh"; without any folder:
+// could not open source file "cub/cub.cuh" (no directories ...
 static bool missing_header(kiln_string_view_t error, char out[HEADER_BYTES]) {
   static const char WORDS[] = " open source file \"";
   size_t size = sizeof(WORDS) - 1;
@@ -66,7 +66,7 @@ static bool missing_header(kiln_string_view_t error, char out[HEADER_BYTES]) {
   return false;
 }
 
-// Headers of C and C++ whose functions NVRTC knows by itself.
+// Headers of C and C++ whose functions are built into NVRTC.
 static const char* known_without(const char* header) {
   static const char* const KNOWN[][2] = {
       {"stdio.h", "printf needs"},
@@ -88,7 +88,7 @@ static const char* known_without(const char* header) {
   return NULL;
 }
 
-// The one of libcu++ that stands for a header of C or C++; NULL for none.
+// The counterpart of libcu++ for a header of C or C++; NULL for none.
 static const char* libcuxx_name(const char* header) {
   static const char* const SAME[] = {
       "array",       "atomic",  "barrier",    "bit",     "bitset",
@@ -154,7 +154,7 @@ static bool is_of_runtime(const char* header) {
          strcmp(header, "common_functions.h") == 0;
 }
 
-// The row of the catalog that has it: the one whose name it begins with, as
+// The row of the catalog that has it: the row whose name is its prefix, as for
 // curand_kernel.h.
 static const kiln_locate_entry_t* hint_row_of(const char* header) {
   const kiln_locate_entry_t* best = NULL;
@@ -230,12 +230,11 @@ static bool hint_header(const kilni_compile_refusal_t* r, const char* header,
   const char* other = libcuxx_name(header);
   bool is_standard = needs != NULL || other != NULL || is_of_host(header);
   if (is_standard && is_in_toolkit(r, &from)) {
-    return hint_say(
-        fix,
-        "put `#ifndef __CUDACC_RTC__` and `#endif` around the line of the "
-        "source that leads to \"%.*s\": that header is for a host, and "
-        "NVRTC compiles device code alone",
-        KILNI_SV(from));
+    return hint_say(fix,
+                    "put `#ifndef __CUDACC_RTC__` and `#endif` around the line "
+                    "of the source that leads to \"%.*s\": that header is for "
+                    "a host, and NVRTC compiles device code only",
+                    KILNI_SV(from));
   }
   if (needs != NULL) {
     return hint_say(
@@ -253,8 +252,8 @@ static bool hint_header(const kilni_compile_refusal_t* r, const char* header,
   if (is_of_host(header)) {
     return hint_say(
         fix,
-        "put `#ifndef __CUDACC_RTC__` and `#endif` around the line and "
-        "what uses it: %s, and device code has nothing of this one",
+        "put `#ifndef __CUDACC_RTC__` and `#endif` around the line and what "
+        "uses it: %s, and device code has no counterpart of this one",
         NONE);
   }
   const kiln_locate_entry_t* row = hint_row_of(header);
@@ -303,8 +302,8 @@ static size_t hint_skip_quiet(kiln_string_view_t text, size_t at) {
   return at;
 }
 
-// Whether the source has a main() with a type before it, and launches; what
-// stands in comments does not count.
+// Whether the source has a main() with a type before it, and launches; comments
+// do not count.
 static bool find_main(kiln_string_view_t text, bool* out_launches) {
   bool found = false, after_type = false;
   *out_launches = false;
@@ -348,11 +347,10 @@ static bool hint_program(const kilni_compile_refusal_t* r, char* message,
       !find_main(r->source, &launches)) {
     return false;
   }
-  (void)hint_say(
-      message,
-      "\"%.200s\" is a whole program: main()%s is for nvcc, and NVRTC "
-      "compiles device code alone",
-      r->name, launches ? ", which launches with <<<>>>," : "");
+  (void)hint_say(message,
+                 "\"%.200s\" is a whole program: main()%s is for nvcc, and "
+                 "NVRTC compiles device code only",
+                 r->name, launches ? ", which launches with <<<>>>," : "");
   return hint_say(
       fix,
       "put `#ifndef __CUDACC_RTC__` and `#endif` around main(), the host "
@@ -370,7 +368,7 @@ bool kilni_compile_hint(const kilni_compile_refusal_t* refusal,
     const char* fix;
   } KNOWN[] = {
       {"__nv_name_map(",
-       "write the expression as the source would have it, with its namespace, "
+       "write the expression as the source would spell it, with its namespace, "
        "such as ns::scale<float>"},
       {"device-side kernel launch",
        "launch each kernel by itself: one that launches others (dynamic "
@@ -380,12 +378,12 @@ bool kilni_compile_hint(const kilni_compile_refusal_t* refusal,
        "<cuda/std/functional> for min and max: NVRTC has no standard library"},
       {"/cub/",
        "include the part of CUB that a kernel uses, such as "
-       "<cub/block/block_reduce.cuh>: what launches kernels is for a host, and "
-       "NVRTC compiles device code alone"},
+       "<cub/block/block_reduce.cuh>: code that launches kernels is for a "
+       "host, and NVRTC compiles device code only"},
       {"/thrust/",
        "include the part of CUB that a kernel uses, such as "
        "<cub/block/block_reduce.cuh>, in place of <cub/cub.cuh> and of Thrust, "
-       "whose algorithms a host launches: NVRTC compiles device code alone"},
+       "whose algorithms a host launches: NVRTC compiles device code only"},
       {"uses too much shared data",
        "declare the array `extern __shared__` and give its size to the launch, "
        "which may take more than the 48 KiB of static arrays"},

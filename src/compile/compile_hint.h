@@ -2,9 +2,9 @@
 //
 // compile: what to do about a source that NVRTC refused. Pure.
 //
-// NVRTC says what it met. What the commonest of that comes from (it has no
+// NVRTC reports what it met. It does not know the usual causes: it has no
 // standard headers, a header is in a wheel that is not installed, the file is a
-// whole program) it does not know.
+// whole program.
 #ifndef KILN_SRC_COMPILE_COMPILE_HINT_H_
 #define KILN_SRC_COMPILE_COMPILE_HINT_H_
 
@@ -18,13 +18,13 @@ typedef struct kilni_compile_refusal_t {
   uint32_t line;              // of the compiler: 13000 is 13.0; 0: not known
   bool has_cccl;              // libcu++, CUB and Thrust were found
   bool has_toolkit;           // the runtime's headers were
-  const char* folders[2];     // where those of the toolkit lie; "" or NULL
+  const char* folders[2];     // the folder of the toolkit's headers; "" or NULL
 } kilni_compile_refusal_t;
 
 enum { KILNI_HINT_BYTES = 704 };
 
-// What to say in place of the error, "" if that says it, and what to do. False
-// where nothing better is known than to read the log.
+// A message to replace the error, "" to keep it, and a Fix. False where only
+// reading the log helps.
 bool kilni_compile_hint(const kilni_compile_refusal_t* refusal,
                         char out_message[KILNI_HINT_BYTES],
                         char out_fix[KILNI_HINT_BYTES]);

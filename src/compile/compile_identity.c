@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: which build of a library a file is, wherever it lies.
+// compile: which build of a library a file is, wherever it is.
 //
-// The linker's build id says it, and reading that costs one page. A file
+// The linker's build id identifies it, and reading that costs one page. A file
 // without one is read whole.
 #include "compile/compile_identity.h"
 
@@ -54,7 +54,8 @@ kiln_status_t kilni_compile_identity_of_file(
   kiln_status_free(status);
   status = by_content(allocator, path, out_text);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  // What has no file cannot be told from another of its version.
+  // A library without a file cannot be distinguished from another of its
+  // version.
   kiln_status_free(status);
   return kiln_ok();
 }

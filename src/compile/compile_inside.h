@@ -29,21 +29,21 @@ struct kiln_compiler_t {
   atomic_uint references;
   uint32_t kind;
   uint32_t scope;
-  uint32_t file_line;  // the line that the file says; 0 unknown
+  uint32_t file_line;  // the release that the file states; 0 unknown
   atomic_bool loaded;  // the fields down to `archs` are there
   kilni_base_mutex_t
       lock;  // of loading, and of the heap for precompiled headers
   bool has_lock;
   kiln_nvrtc_table_t table;
   kiln_nvvm_table_t nvvm;
-  kilni_base_dynlib_t* library;  // NULL: the table is somebody else's
+  kilni_base_dynlib_t* library;  // NULL: the table is the caller's
   bool traced;                   // the table is a trace wrapper of ours
   int* archs;                    // ascending
   size_t arch_count;
   uint32_t ir_version;
   char* path;
   char* include_dir;     // "" where there is none
-  char* include_dir2;    // libcu++'s, where it lies elsewhere; ""
+  char* include_dir2;    // libcu++'s, where it is elsewhere; ""
   bool has_cccl;         // libcu++'s headers are in one of them
   char* device_file;     // libNVVM's device library; ""
   uint8_t* device_code;  // what is in it
@@ -58,7 +58,7 @@ struct kiln_compiler_t {
   bool trace;
   // What took its place where it could not be loaded.
   _Atomic(kiln_compiler_t*) instead;
-  // Which compiler it is, wherever it lies; "" where that cannot be told.
+  // Identifies the compiler, wherever it is; "" where that is unknown.
   char identity[KILNI_COMPILE_IDENTITY_BYTES];
 };
 
@@ -87,7 +87,7 @@ kiln_status_t kilni_compile_result_create(const kiln_compiler_t* compiler,
 // "NVRTC" or "libNVVM".
 const char* kilni_compile_compiler_word(const kiln_compiler_t* compiler);
 
-// Finds out which compiler it is, wherever it lies.
+// Identifies the compiler, wherever it is.
 kiln_status_t kilni_compile_compiler_identify(kiln_compiler_t* compiler);
 
 // Loads the library of one that is not. Under its lock.
@@ -138,7 +138,7 @@ kiln_status_t kilni_compile_refused(kiln_status_t native, bool of_source,
                                     const char* log,
                                     const kilni_compile_job_t* job);
 
-// The whole of one compilation behind all checks: plan, gate, library.
+// The whole of one compilation after all checks: plan, gate, library.
 kiln_status_t kilni_compile_run(const kilni_compile_job_t* job);
 
 // The memory that it may take, for the compiler's budget.

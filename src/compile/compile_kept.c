@@ -2,8 +2,8 @@
 //
 // compile: a result and its files as bytes that a cache keeps.
 //
-// Little-endian; a text is its length, its bytes and a NUL. Whatever does not
-// hold together is no result: the cache then makes a new one.
+// Little-endian; a text is its length, its bytes and a NUL. Inconsistent data
+// is not a result: the cache then makes a new one.
 #include <string.h>
 
 #include "compile/compile_files.h"

@@ -101,7 +101,7 @@ static kiln_status_t line_check_files(const kiln_compile_file_t* files,
 static kiln_status_t line_check_switch(uint32_t value, const char* field) {
   if (value <= KILN_SWITCH_ON) return kiln_ok();
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "`%s` is %u, which is no KILN_SWITCH_*",
+      KILNI_FAIL(INVALID_ARGUMENT, "`%s` is %u, which is not a KILN_SWITCH_*",
                  field, (unsigned)value),
       "use KILN_SWITCH_ON, KILN_SWITCH_OFF or 0");
 }
@@ -194,7 +194,7 @@ static kiln_status_t line_add(making_t* making, const char* prefix,
                    (unsigned)(making->version / 1000),
                    (unsigned)(making->version % 1000 / 10), (int)name, prefix,
                    (unsigned)(since / 1000), (unsigned)(since % 1000 / 10)),
-        "leave it at its default, or take NVRTC %u.%u or newer",
+        "leave it at its default, or use NVRTC %u.%u or newer",
         (unsigned)(since / 1000), (unsigned)(since % 1000 / 10));
   }
   return kilni_compile_line_add(making->line, prefix, text);
@@ -263,7 +263,8 @@ kiln_status_t kilni_compile_line_add_nvrtc(
     kilni_compile_line_t* line, const kiln_compile_options_t* options,
     uint32_t version) {
   making_t making = {line, version};
-  // NVRTC 13 asks the driver for its cache, and so loads it, unless told not.
+  // NVRTC 13 queries the driver for its cache, and so loads it, unless an
+  // option disables that.
   if (version >= 13000 && options->nvrtc_cache != KILN_SWITCH_ON) {
     KILNI_RETURN_IF_ERROR(line_add(&making, "--no-cache", "", 12090));
   }

@@ -2,14 +2,14 @@
 //
 // compile: what header an #include of a macro may mean.
 //
-// A text is read from left to right. Each name in it stands for itself and for
-// every value that it was ever given, and all combinations are headers that it
-// may mean. A name whose value is being read stands for itself, as in C.
+// A text is read from left to right. Each name in it means itself and every
+// value that it was ever given, and all combinations are headers that it may
+// mean. A name whose value is being read means itself, as in C.
 //
 // Why that is enough: a header's name is made of its own text, of values that
-// some text or option defines, and of values that the compiler itself knows.
-// Of the last only names are feared that nobody defines and that a compiler
-// may: those with an underscore in front, and a few old ones.
+// some text or option defines, and of values that the compiler itself knows. Of
+// the last only names matter that the source does not define and a compiler
+// may: those with a leading underscore, and a few old ones.
 #include "compile/compile_macro.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ enum {
   MAX_TEXT_BYTES = 64 << 20,
   MAX_NAME_BYTES = 1024,  // of a header
   MAX_HEADERS = 512,      // that one text may mean
-  MAX_VALUES = 512,       // of one name; with more it may stand for anything
+  MAX_VALUES = 512,       // of one name; with more it may mean anything
   MAX_STEPS = 20000,      // of one expansion
   MAX_DEPTH = 200,
 };
@@ -106,11 +106,11 @@ static kiln_status_t macro_grow(kilni_compile_macros_t* macros) {
   return kiln_ok();
 }
 
-// `*out_count` is how many it has, if it has not this one.
+// `*out_count` is how many it has, if it lacks this one.
 static bool has_value(const kilni_compile_macros_t* macros, uint32_t index,
                       kiln_string_view_t value, uint32_t* out_count) {
   *out_count = 0;
-  // Behind a value that nobody knows no other counts.
+  // After an unknown value no other counts.
   if (index != 0 && macros->items[index - 1].opaque) return true;
   for (; index != 0; index = macros->items[index - 1].older) {
     ++*out_count;
@@ -167,7 +167,7 @@ kiln_status_t kilni_compile_macros_add_option(kilni_compile_macros_t* macros,
     name.size = (size_t)(equal - define);
     value = kilni_base_sv(equal + 1);
   }
-  // One that takes arguments is no part of a header's name.
+  // One that takes arguments is not a part of a header's name.
   if (name.size == 0 || memchr(name.data, '(', name.size) != NULL) {
     return kiln_ok();
   }
@@ -177,7 +177,7 @@ kiln_status_t kilni_compile_macros_add_option(kilni_compile_macros_t* macros,
 
 // ---- Expanding ----
 
-// A text that is read, and the name whose value it is. one-thread
+// A text being read, and the name whose value it is. one-thread
 typedef struct frame_t {
   kiln_string_view_t rest;
   kiln_string_view_t name;
@@ -203,7 +203,7 @@ static bool macro_give_up(expand_t* expand) {
 
 static bool macro_emit(expand_t* expand, size_t size) {
   const char* out = expand->out;
-  // What is no header's name the compiler refuses.
+  // The compiler refuses what is not a header's name.
   if (size < 3) return true;
   char close = out[0] == '<' ? '>' : '"';
   if ((out[0] != '<' && out[0] != '"') || out[size - 1] != close) return true;
@@ -263,7 +263,7 @@ static bool is_active(const frame_t* frame, kiln_string_view_t word) {
 static bool macro_walk(expand_t* expand, frame_t top, size_t size,
                        uint32_t depth);
 
-// All that a name may stand for, and behind each the rest.
+// All that a name may mean, each followed by the rest.
 static bool walk_word(expand_t* expand, const frame_t* after,
                       kiln_string_view_t word, size_t size, uint32_t depth) {
   const kilni_compile_macros_t* macros = expand->macros;

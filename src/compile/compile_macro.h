@@ -16,7 +16,7 @@ struct kilni_compile_macro_t;
 // Names and all their values. one-thread
 typedef struct kilni_compile_macros_t {
   kiln_allocator_t allocator;
-  kilni_base_str_t text;  // names and values, one behind the other
+  kilni_base_str_t text;  // names and values, concatenated
   struct kilni_compile_macro_t* items;
   size_t count;
   size_t capacity;

@@ -79,10 +79,9 @@ static kiln_status_t nvrtc_take_code(const run_t* run,
       run->table, output.size(run->program, &bytes), output.size_call));
   if (bytes == 0) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(COMPILE_FAILED, "the compiler gave no %s for \"%s\"",
+        KILNI_FAIL(COMPILE_FAILED, "the compiler produced no %s for \"%s\"",
                    kiln_code_format_name(result->format), result->arch),
-        "look at the options: some ask for another kind of output, or for "
-        "none");
+        "check the options: some request another kind of output, or none");
   }
   void* code = NULL;
   KILNI_RETURN_IF_ERROR(kilni_base_alloc(result->allocator, bytes, &code));
@@ -125,8 +124,8 @@ static kiln_status_t nvrtc_take_all(const run_t* run) {
 
 // ---- Running it ----
 
-// NVRTC up to 12.6 may leave another locale behind, which it shares with the
-// whole process.
+// NVRTC up to 12.6 may leave another locale set, which it shares with the whole
+// process.
 static kiln_nvrtc_result_t nvrtc_compile(const run_t* run) {
   const kiln_nvrtc_table_t* table = run->table;
   const kilni_compile_line_t* line = &run->job->result->line;
@@ -274,7 +273,7 @@ kiln_status_t kilni_compile_nvrtc(const kilni_compile_job_t* job) {
   size_t count = options->header_count;
   void* block = NULL;
   char* source = NULL;
-  // Texts with their NUL, which are copies, and behind them the names.
+  // Texts with their NUL, which are copies, followed by the names.
   KILNI_RETURN_IF_ERROR(
       kilni_base_alloc_array(allocator, 2 * count + 1, sizeof(char*), &block));
   char** texts = block;

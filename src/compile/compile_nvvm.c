@@ -2,9 +2,9 @@
 //
 // compile: NVVM IR through libNVVM.
 //
-// The program is verified before it is compiled, so that what is wrong with
-// the IR is told in words of the IR. The device library is added lazily: only
-// what the modules lack is taken out of it.
+// The program is verified before it is compiled, so that errors of the IR are
+// reported in terms of the IR. The device library is added lazily: only what
+// the modules lack is taken from it.
 #include "base/fix_words.h"
 #include "base/alloc.h"
 #include "base/status_make.h"
@@ -55,9 +55,9 @@ static kiln_status_t nvvm_take_code(const run_t* run) {
                         "nvvmGetCompiledResult");
   if (kiln_status_is_ok(status) && bytes == 0) {
     status = kilni_base_status_with_fix(
-        KILNI_FAIL(COMPILE_FAILED, "libNVVM gave no %s for \"%s\"",
+        KILNI_FAIL(COMPILE_FAILED, "libNVVM produced no %s for \"%s\"",
                    kiln_code_format_name(result->format), result->arch),
-        "look at the options: some ask for another kind of output");
+        "check the options: some request another kind of output");
   }
   if (kiln_status_is_ok(status)) {
     bool text = result->format == KILN_CODE_FORMAT_PTX && data[bytes - 1] == 0;

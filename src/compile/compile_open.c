@@ -74,7 +74,7 @@ static kiln_status_t read_archs(kiln_compiler_t* compiler) {
                          "nvrtcGetNumSupportedArchs"));
   if (count <= 0 || count > 4096) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INCOMPATIBLE, "\"%s\" says it knows %d architectures",
+        KILNI_FAIL(INCOMPATIBLE, "\"%s\" reports %d architectures",
                    compiler->path, count),
         "install NVRTC again, from one CUDA toolkit");
   }
@@ -325,8 +325,7 @@ static kiln_status_t open_located(kiln_compiler_t* compiler,
   return find_rest(compiler, wish->toolkit, located);
 }
 
-// Only what its file says: the library is loaded by
-// kilni_compile_compiler_ready.
+// Only the facts in its file: kilni_compile_compiler_ready loads the library.
 static kiln_status_t open_lazily(kiln_compiler_t* compiler,
                                  const kilni_compile_compiler_wish_t* wish,
                                  kiln_locate_item_t* located) {
@@ -375,7 +374,7 @@ static kiln_status_t try_located(const kiln_host_t* host,
     kiln_compiler_release(compiler);
     return status;
   }
-  KILNI_LOG(&host->log, INFO, "took %s \"%s\" (%s)",
+  KILNI_LOG(&host->log, INFO, "using %s \"%s\" (%s)",
             kilni_compile_compiler_word(compiler), compiler->path,
             kiln_locate_scope_name(compiler->scope));
   *out_compiler = compiler;
@@ -445,7 +444,7 @@ static kiln_status_t open_try_name(const kiln_host_t* host,
   return kiln_ok();
 }
 
-// The file as a search finds it that is told to take it.
+// The file as found by a search that is given its path.
 static kiln_status_t locate_file(const kiln_host_t* host, const char* name,
                                  const char* path,
                                  kiln_locate_item_t** out_located) {
@@ -544,7 +543,7 @@ static bool is_decided(const kiln_host_t* host, kilni_base_keep_t keep,
   *inout_last = try_located(host, keep, wish, item, out_compiler);
   kiln_status_t last = *inout_last;
   if (kiln_status_is_ok(last) || ends_search(last, item)) return true;
-  KILNI_LOG(&host->log, INFO, "\"%s\" was not taken: %s",
+  KILNI_LOG(&host->log, INFO, "\"%s\" was not used: %s",
             kiln_locate_item_path(item), kiln_status_message(last));
   // The context checks before anything is opened: a refusal is the answer.
   return kiln_status_code(last) == KILN_STATUS_INCOMPATIBLE &&

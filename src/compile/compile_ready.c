@@ -86,7 +86,7 @@ static kiln_status_t take_another(kiln_compiler_t* compiler,
       compiler->scope == KILN_LOCATE_SCOPE_OVERRIDE) {
     return why;
   }
-  KILNI_LOG(&compiler->host->log, INFO, "\"%s\" was not taken: %s",
+  KILNI_LOG(&compiler->host->log, INFO, "\"%s\" was not used: %s",
             compiler->path, kiln_status_message(why));
   kiln_status_free(why);
   kilni_compile_compiler_wish_t wish = {
@@ -124,7 +124,7 @@ kiln_status_t kilni_compile_compiler_ready(kiln_compiler_t* compiler,
 kiln_status_t kilni_compile_compiler_identify(kiln_compiler_t* compiler) {
   char text[KILNI_IDENTITY_BYTES];
   if (compiler->library == NULL && compiler->located == NULL) {
-    // A table of somebody else's, which has no file.
+    // A table of the caller's, which has no file.
     snprintf(text, sizeof(text), "table");
   } else {
     KILNI_RETURN_IF_ERROR(kilni_compile_identity_of_file(

@@ -26,7 +26,7 @@ typedef struct scan_t {
   kilni_compile_scan_fn_t fn;
   void* user;
   uint32_t endless;
-  // The #define that the place stands in, with the names of its arguments; no
+  // The #define that contains the place, with the names of its arguments; no
   // data: none.
   kiln_string_view_t macro;
   kiln_string_view_t params;
@@ -59,7 +59,7 @@ static bool is_asks(kiln_string_view_t word, bool* out_next) {
 
 // ---- Names that are put together ----
 
-// One letter is no piece of it: small letters are everybody's names.
+// One letter is not a token of it: small letters are common names.
 static bool is_piece_of_asks(kiln_string_view_t word, size_t at) {
   return (word.size > 1 || kAsks[at] == '_') &&
          at + word.size <= sizeof(kAsks) - 1 &&
@@ -91,7 +91,7 @@ static bool is_piece(kiln_string_view_t word) {
   return false;
 }
 
-// Whether everybody may have it: it has one letter or none.
+// Whether it is a common token: it has one letter or none.
 static bool is_weak(kiln_string_view_t word) {
   size_t letters = 0;
   for (size_t i = 0; i < word.size; i++) letters += word.data[i] != '_';
@@ -160,7 +160,7 @@ static void scan_skip_line(scan_t* scan) {
   scan->at = end != NULL ? end : scan->end;
 }
 
-// A comment that begins here: true, and behind it.
+// A comment that begins here: true, and the cursor moves past it.
 static bool skip_comment(scan_t* scan) {
   if (at_end(scan) || *scan->at != '/') return false;
   if (scan_peek(scan, 1) == '/') {
@@ -267,7 +267,7 @@ static void report_word(scan_t* scan, kiln_string_view_t word) {
   scan_report(scan, &found);
 }
 
-// What is no word, number or literal.
+// What is not a word, number or literal.
 static void skip_mark(scan_t* scan) {
   bool pastes = (*scan->at == '#' && scan_peek(scan, 1) == '#') ||
                 (*scan->at == '%' && scan_peek(scan, 1) == ':' &&
@@ -389,7 +389,7 @@ static kiln_string_view_t params_at(const scan_t* scan) {
   return kilni_base_sv_make(at, size);
 }
 
-// What takes arguments is no part of a header's name.
+// A macro with arguments is not a part of a header's name.
 static void take_define(scan_t* scan) {
   scan_skip_blanks(scan);
   if (at_end(scan) || !kilni_compile_scan_is_word(*scan->at)) return;
@@ -407,7 +407,7 @@ static void take_define(scan_t* scan) {
 
 // ---- What __has_include asks for ----
 
-// How many words stand in the arguments of the macro, and whether `word` does.
+// How many words the arguments of the macro have, and whether `word` is one.
 static size_t params_of(const scan_t* scan, kiln_string_view_t word,
                         bool* out_has) {
   *out_has = false;
@@ -442,8 +442,8 @@ static bool asks_for_angle(const scan_t* scan) {
   return !at_end(&name) && *name.at == '>';
 }
 
-// True where the macro of one argument asks for just that, so that whoever
-// calls it says what for.
+// True where the macro of one argument queries just that, so that its use names
+// the header.
 static bool asks_for_argument(scan_t* scan) {
   if (at_end(scan) || !kilni_compile_scan_is_word(*scan->at)) return false;
   bool has = false;
@@ -452,8 +452,8 @@ static bool asks_for_argument(scan_t* scan) {
   return one && !at_end(scan) && *scan->at == ')';
 }
 
-// __has_include in a #define. A name in quotes is looked for beside whoever
-// calls the macro, who may be anybody.
+// __has_include in a #define. A name in quotes is looked up beside the file
+// that uses the macro, which may be any file.
 static void take_asked_of_macro(scan_t* scan, kiln_string_view_t word,
                                 bool next) {
   kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
@@ -477,7 +477,7 @@ static void take_asked_of_macro(scan_t* scan, kiln_string_view_t word,
   scan_report(scan, &found);
 }
 
-// Behind __has_include, wherever that is but in a condition.
+// After __has_include, anywhere except in a condition.
 static void take_asked(scan_t* scan, kiln_string_view_t word) {
   kilni_compile_scan_found_t found = {.kind = KILNI_SCAN_ASKS, .name = word};
   bool next = false;
@@ -512,8 +512,7 @@ static void skip_defined(scan_t* scan) {
   }
 }
 
-// A word of a condition: what __has_include, or a macro that stands for it,
-// asks for.
+// A word of a condition: what __has_include, or a macro for it, queries.
 static void take_condition_word(scan_t* scan) {
   kiln_string_view_t word = scan_read_word(scan);
   if (kilni_base_sv_equal_cstr(word, "defined")) {
@@ -596,7 +595,7 @@ static bool is_raw_prefix(kiln_string_view_t word) {
 }
 
 static void scan_lines(scan_t* scan) {
-  bool fresh = true;  // nothing stands before it on its line
+  bool fresh = true;  // nothing precedes it on its line
   while (!at_end(scan)) {
     scan_skip_blanks(scan);
     if (at_end(scan)) return;
@@ -637,7 +636,7 @@ static size_t join_lines(kiln_string_view_t text, char* out) {
   return size;
 }
 
-// In the text as it stands: they go before everything else.
+// In the raw text: they are replaced before everything else.
 static void find_trigraph(scan_t* scan) {
   kiln_string_view_t text = scan->text;
   for (size_t i = 0; i + 2 < text.size; i++) {
@@ -674,7 +673,7 @@ kiln_status_t kilni_compile_scan_text(kiln_allocator_t allocator,
   if (scan.endless <= MAX_ENDLESS) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
-                 "a text has more than %d raw strings without an end",
+                 "a text has more than %d unterminated raw strings",
                  (int)MAX_ENDLESS),
-      "check that what is included is source text");
+      "check that the included files are source text");
 }

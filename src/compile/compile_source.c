@@ -15,7 +15,8 @@
 static const uint64_t kLeastBytes = 64u << 20;
 enum {
   BYTES_PER_BYTE = 32,
-  ASSUMED_HEADER_BYTES = 3 << 20,  // of included files that nobody looked for
+  ASSUMED_HEADER_BYTES = 3 << 20,  // of included files that were not searched
+                                   // for
 };
 
 // ---- Errors ----
@@ -41,7 +42,7 @@ static kiln_string_view_t source_first_error(const char* log) {
   return first;
 }
 
-// What the error says by itself, or what it comes from.
+// The error's own text, or its cause.
 static kiln_status_t say_refusal(kiln_string_view_t line,
                                  const kilni_compile_job_t* job,
                                  char fix[KILNI_HINT_BYTES]) {
@@ -96,8 +97,9 @@ bool kilni_compile_is_cancelled(const kiln_compile_options_t* options) {
 
 kiln_status_t kilni_compile_cancelled(const kilni_compile_job_t* job) {
   return kilni_base_status_with_fix(
-      KILNI_FAIL(CANCELLED, "the compilation of \"%s\" was ended", job->name),
-      "compile it again; `cancelled` of its options said so");
+      KILNI_FAIL(CANCELLED, "the compilation of \"%s\" was cancelled",
+                 job->name),
+      "compile it again; `cancelled` of its options requested this");
 }
 
 // ---- One compilation ----
@@ -170,13 +172,13 @@ static kiln_status_t plan(const kilni_compile_job_t* job) {
     if (output == KILN_CODE_FORMAT_CUBIN ||
         output == KILN_CODE_FORMAT_RELOCATABLE) {
       return kilni_base_status_with_fix(
-          KILNI_FAIL(UNSUPPORTED, "libNVVM makes no %s",
+          KILNI_FAIL(UNSUPPORTED, "libNVVM cannot make %s",
                      kiln_code_format_name(output)),
           "make PTX or LTO-IR, and link that");
     }
   } else if (options->module_count != 0 || options->device_library != 0) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(UNSUPPORTED, "NVRTC takes no `%s`",
+        KILNI_FAIL(UNSUPPORTED, "NVRTC has no option for `%s`",
                    options->module_count != 0 ? "modules" : "device_library"),
         "leave it at its default; it is for libNVVM");
   }
@@ -185,7 +187,7 @@ static kiln_status_t plan(const kilni_compile_job_t* job) {
   return plan_line(job);
 }
 
-// Whether a text may include anything; a comment may say so in vain.
+// Whether a text may include anything; also true for an #include in a comment.
 static bool includes(kiln_string_view_t text) {
   static const char kWord[] = "include";
   const char* at = text.data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: the way to link, as an interface.
+// compile: a linker, as an interface.
 //
 // nvJitLink implements it in this module; the driver's linker, which needs a
 // context, in device/. A link is played through it in one go: begin, each add
@@ -44,7 +44,7 @@ typedef struct kilni_compile_link_sink_t {
   kiln_status_t (*put)(void* user, kiln_bytes_view_t bytes);
 } kilni_compile_link_sink_t;
 
-// A way to link. thread-safe
+// A linker. thread-safe
 //
 // Several sessions may be open at once, each used by one thread at a time.
 // Sessions keep what they need; `self` belongs to the maker of the backend.
@@ -64,8 +64,8 @@ typedef struct kilni_compile_link_backend_t {
   // Links, and puts what came out into the sink, once, only if all went well.
   kiln_status_t (*finish)(void* session, const kilni_compile_link_sink_t* sink);
 
-  // Adds the whole log, KILN_LINK_LOG_*, as it stands. At any time, also after
-  // a failure. A log that cannot be read is OK and empty.
+  // Adds the whole log, KILN_LINK_LOG_*, verbatim. At any time, also after a
+  // failure. A log that cannot be read is OK and empty.
   kiln_status_t (*log)(void* session, uint32_t which,
                        kilni_base_str_t* inout_text);
 

@@ -2,10 +2,10 @@
 //
 // compile: links looked up in a cache before anything is linked.
 //
-// Nothing that is linked names a file that is not among the inputs, so the key
-// alone says whether a result holds. Inputs stand in it by hash and size: a
-// library can have hundreds of megabytes. For a hit no nvJitLink is loaded: it
-// is known by the build id of its file.
+// No input names a file that is not among the inputs, so the key alone decides
+// whether a result is valid. It has inputs by hash and size: a library can have
+// hundreds of megabytes. For a hit no nvJitLink is loaded: the build id of its
+// file identifies it.
 #include <string.h>
 
 #include "base/status_make.h"
@@ -17,7 +17,7 @@
 // when links are refused that were kept.
 enum { KEY_VERSION = 5, MAX_KEPT_BYTES = 64 << 20 };
 
-// One lookup under way. one-thread
+// One lookup in progress. one-thread
 typedef struct looked_t {
   const kilni_compile_link_lookup_t* lookup;
   kilni_base_str_t kept;  // the metadata of a new entry
@@ -38,7 +38,7 @@ const char* kilni_compile_link_uncacheable(
     const kilni_compile_link_lookup_t* lookup) {
   const kiln_link_options_t* options = lookup->options;
   if (lookup->identity[0] == 0) {
-    return "which build the linker is cannot be determined";
+    return "the build of the linker cannot be determined";
   }
   if (names_file(options->extra, options->extra_count) ||
       names_file(options->ptxas_options, options->ptxas_options_count)) {
@@ -105,7 +105,7 @@ static kiln_status_t link_cached_make_entry(void* user,
   kilni_compile_kept_write(&looked->kept, &kept);
   kiln_status_t status = kilni_base_str_status(&looked->kept);
   if (kiln_status_code(status) == KILN_STATUS_LIMIT_EXCEEDED) {
-    // A log that is too long to be kept is no reason to refuse the link.
+    // A log that is too long to be kept is not a reason to refuse the link.
     kiln_status_free(status);
     out->store = KILN_SWITCH_OFF;
     return kiln_ok();

@@ -3,11 +3,12 @@
 // compile: what is checked before a link, so that no linker fails over it, and
 // what must be there afterwards.
 //
-// nvJitLink believes its inputs. Damaged ones end the process or are left out;
-// of two definitions of a name it keeps the first, says so on the process's own
-// standard error and reports success. All of that is found here first. Where
-// nvJitLink has a process of its own, damage that it may survive is a doubt:
-// the linker decides, and every name of the inputs must be in its result.
+// nvJitLink trusts its inputs. Damaged ones end the process or are omitted; of
+// two definitions of a name it keeps the first, reports that on the process's
+// own standard error and returns success. All of that is found here first.
+// Where nvJitLink has a process of its own, damage that it may survive is only
+// a problem to report: the linker decides, and every name of the inputs must be
+// in its result.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -113,7 +114,7 @@ static kiln_status_t link_check_add_own(void* user, const char* name) {
                 &names->own_capacity);
 }
 
-// Whether the options say that a name may go: they name others.
+// Whether the options let a name be dropped: they name others.
 static bool may_go(const kiln_link_options_t* options, const char* name,
                    bool is_variable) {
   const char* const* list =
@@ -133,8 +134,8 @@ static kiln_status_t would_be_lost(const kiln_code_t* input, const char* name,
                                    bool is_variable) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
-                 "the %s \"%s\" of \"%s\" would not be in what comes out: "
-                 "nvJitLink leaves out finished machine code, without a word",
+                 "the %s \"%s\" of \"%s\" would not be in the result: "
+                 "nvJitLink silently omits finished machine code",
                  is_variable ? "variable" : "kernel", name,
                  kiln_code_name(input)),
       "compile it with relocatable device code (`-rdc=true`), or give it as "
@@ -203,8 +204,8 @@ static kiln_status_t refuse_loose(void* user, const char* archive,
   return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
                  "the %s \"%.200s\" in the archive \"%s\" would not be linked: "
-                 "out of archives linkers take objects of the host only, and "
-                 "leave out other members without a word",
+                 "linkers take only host objects from archives and silently "
+                 "omit other members",
                  kiln_code_format_name(format), member, archive),
       "take it out of the archive (`ar x '%s' '%.200s' && ar d '%s' '%.200s'`) "
       "and link \"%.200s\" as an input of its own",
@@ -278,7 +279,7 @@ static kiln_status_t link_check_check_one(
   const kiln_code_t* code = given->inputs[index];
   uint32_t format = kiln_code_format(code);
   KILNI_RETURN_IF_ERROR(link_check_check_arch(code, sm));
-  // Nobody asks for the names of the only text: its compiler checks those.
+  // The names of a single text are not needed: its compiler checks those.
   bool asks = link_check_is_machine_code(format) || given->count > 1;
   kilni_image_link_visit_t visit = {.sm = sm,
                                     .user = names,
@@ -301,7 +302,7 @@ static kiln_status_t link_check_check_one(
                                 kiln_code_name(code), given->allocator, &visit);
 }
 
-// Without LTO-IR nothing is left to optimise; containers may hold some.
+// Without LTO-IR nothing is left to optimise; containers may have some.
 static kiln_status_t link_check_check_lto(
     const kilni_compile_link_given_t* given) {
   if (!given->lto) return kiln_ok();
@@ -314,7 +315,7 @@ static kiln_status_t link_check_check_lto(
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "link-time optimisation is asked for, and no input is LTO-IR"),
+                 "link-time optimisation is requested, and no input is LTO-IR"),
       "compile the inputs to LTO-IR (nvcc -dlto, NVRTC -dlto), or leave `lto` "
       "at its default");
 }
@@ -417,12 +418,13 @@ static kiln_status_t unlike(const kilni_compile_link_given_t* given,
                  second->name, kiln_code_name(given->inputs[second->input]),
                  kiln_code_name(given->inputs[first->input])),
       "declare it with the same types in all sources, e.g. in one header that "
-      "all of them include; compile what tools of another CUDA release "
-      "compiled anew");
+      "all of them include; compile again what tools of another CUDA release "
+      "compiled");
 }
 
 // A function that inputs declare with other types than the first that has it.
-// nvJitLink says so on the process's own standard error, and reports success.
+// nvJitLink reports it on the process's own standard error, and returns
+// success.
 static kiln_status_t link_check_check_types(
     const kilni_compile_link_given_t* given,
     const kilni_compile_link_names_t* names) {
@@ -455,12 +457,12 @@ static kiln_status_t check_parts(const kilni_compile_link_given_t* given,
   if (names->parts > 0) return kiln_ok();
   kiln_status_t status =
       given->count == 1
-          ? KILNI_FAIL(BAD_DATA, "\"%s\" holds no device code",
+          ? KILNI_FAIL(BAD_DATA, "\"%s\" contains no device code",
                        kiln_code_name(given->inputs[0]))
-          : KILNI_FAIL(BAD_DATA,
-                       "none of the %zu inputs holds device code, such as "
-                       "\"%s\"",
-                       given->count, kiln_code_name(given->inputs[0]));
+          : KILNI_FAIL(
+                BAD_DATA,
+                "none of the %zu inputs, such as \"%s\", contains device code",
+                given->count, kiln_code_name(given->inputs[0]));
   return kilni_base_status_with_fix(
       status,
       "compile it with nvcc and `-rdc=true`; objects and archives of the host "
@@ -536,7 +538,7 @@ static bool link_check_has_name(const char* const* sorted, size_t count,
   return false;
 }
 
-// A driver may leave out what nobody uses of an archive; nvJitLink does not.
+// A driver may omit unused members of an archive; nvJitLink does not.
 static kiln_status_t check_kernels(const kilni_compile_link_given_t* given,
                                    const kilni_compile_link_names_t* names,
                                    const defined_t* items, size_t item_count,
@@ -596,7 +598,7 @@ static kiln_status_t link_check_take_name(void* user, const char* name) {
   return kiln_ok();
 }
 
-// Those that others see, or functions that nobody else sees.
+// Those that others see, or functions that no other input sees.
 static kiln_status_t take_names(const kiln_code_t* linked, bool own,
                                 came_t* inout_came) {
   kilni_image_link_visit_t visit = {.user = inout_came};
@@ -624,7 +626,7 @@ static kiln_status_t find_expected(const kilni_compile_link_names_t* names,
     const char* name = names->texts + names->expected[i];
     if (link_check_has_name(came->items, came->count, name)) continue;
     return kilni_base_status_with_fix(
-        KILNI_FAIL(LINK_FAILED, "\"%s\" is not in what came out", name),
+        KILNI_FAIL(LINK_FAILED, "\"%s\" is not in the result", name),
         "make the damaged input again");
   }
   return kiln_ok();

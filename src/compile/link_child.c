@@ -44,7 +44,7 @@ typedef struct session_t {
   kilni_base_str_t said;     // to its standard error
 } session_t;
 
-// A process under way. one-thread
+// A running process. one-thread
 typedef struct child_t {
   pid_t pid;
   int wire;  // -1: closed
@@ -154,8 +154,8 @@ static kiln_status_t cannot_start(const kilni_compile_link_child_t* self,
           "the program \"%s\", which links in a process of its own, cannot be "
           "started (errno %d)",
           program, failed),
-      "name the command with `isolated_program`, e.g. \"/usr/bin/kiln\"; it is "
-      "looked for beside the library");
+      "name the command with `isolated_program`, e.g. \"/usr/bin/kiln\"; by "
+      "default it is searched for beside the library");
 }
 
 static kiln_status_t open_child(const kilni_compile_link_child_t* self,
@@ -322,7 +322,7 @@ static kiln_status_t name_inputs(const session_t* session,
   return status;
 }
 
-// What happened is the log's first error, before all that was said.
+// The event becomes the log's first error, before the rest of the log.
 static void log_end(session_t* session, kiln_status_t status) {
   kilni_base_str_addf(&session->logs[0], "error   : %s\n",
                       kiln_status_message(status));
@@ -337,13 +337,13 @@ static kiln_status_t ended(session_t* session, int state) {
                        "(%s)",
                        origin, WTERMSIG(state), signal_word(WTERMSIG(state)))
           : KILNI_FAIL(LINK_FAILED,
-                       "the process that was to link with \"%s\" gave no "
-                       "answer and ended with %d",
+                       "the process that was to link with \"%s\" sent no "
+                       "answer and exited with %d",
                        origin, WIFEXITED(state) ? WEXITSTATUS(state) : -1);
   status = kilni_base_status_with_fix(
       status,
       "link the inputs one by one, to see which of them it is, and make that "
-      "one again; or take another nvJitLink");
+      "one again; or use another nvJitLink");
   log_end(session, status);
   return name_inputs(session, status);
 }
@@ -491,7 +491,7 @@ static kiln_status_t link_child_finish(void* opened,
   return status;
 }
 
-// What it wrote to its standard error is no log of nvJitLink's own, and the
+// What it wrote to its standard error is not in nvJitLink's own log, and is the
 // only place where it reports some errors.
 static kiln_status_t link_child_log_text(void* opened, uint32_t which,
                                          kilni_base_str_t* inout_text) {

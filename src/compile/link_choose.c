@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: who links, as a pure function of facts.
+// compile: the choice of a linker, as a pure function of facts.
 //
 // Each nvJitLink and the driver is a candidate, and each candidate is judged by
-// itself: does it do what is asked, does it take every input, and does the
-// driver load what it makes? The best one is taken, an nvJitLink before the
-// driver, and among those the caller's order holds.
+// itself: does it do what is requested, does it accept every input, and does
+// the driver load its output? The best one is taken, an nvJitLink before the
+// driver, and among those by the caller's order.
 //
-// An nvJitLink that is older than the driver is no risk, whatever its major:
-// its cubin and its PTX are older than the driver too. To leave it for the
-// driver's linker, which takes no LTO-IR, breaks links that work.
+// An nvJitLink that is older than the driver is not a risk, whatever its major:
+// its cubin and its PTX are older than the driver too. Preferring the driver's
+// linker, which does not accept LTO-IR, would break links that work.
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@
 #include "compile/link_choice.h"
 
 enum {
-  LINE_PARTIAL = 13000,      // nvJitLink's `-r`, for what is no LTO-IR
+  LINE_PARTIAL = 13000,      // nvJitLink's `-r`, for inputs other than LTO-IR
   LINE_RELOCATABLE = 13020,  // for LTO-IR too, and promised
   LINE_LTOIR = 13030,        // LTO-IR as output
   MESSAGE_BYTES = 4096,
@@ -32,7 +32,7 @@ typedef enum block_t {
   BLOCK_UNKNOWN,   // an nvJitLink whose version cannot be read
   BLOCK_ABSENT,    // no driver
   BLOCK_DEVICE,    // a driver, and no device to link in
-  BLOCK_OUTPUT,    // it does not make what is asked
+  BLOCK_OUTPUT,    // it does not make the requested output
   BLOCK_LTO,       // it does not optimise across inputs
   BLOCK_FINISHED,  // it leaves an input out without a word
   BLOCK_INPUT,     // an input is too new for it
@@ -45,7 +45,7 @@ typedef struct judged_t {
   uint32_t input;  // that is too new, or for which nothing is promised
   bool promised;   // as far as the lines are known
   bool lines_known;
-  bool early;  // what is asked for works, and was promised only later
+  bool early;  // the request works, but was documented only later
 } judged_t;
 
 // The question, read once. thread-compatible
@@ -64,9 +64,9 @@ static const char* input_name(const kiln_link_facts_t* facts, uint32_t index) {
 
 // ---- The question ----
 
-// What an input is to a linker; 0: no linker takes it. What an object, an
-// archive or a fatbin holds is taken for code that is not linked yet. Finished
-// code goes to the driver alone (BLOCK_FINISHED), which takes it as the other.
+// What an input is to a linker; 0: no linker accepts it. The contents of an
+// object, an archive or a fatbin count as code that is not linked yet. Finished
+// code goes to the driver alone (BLOCK_FINISHED), which accepts both.
 static uint32_t artifact_of(uint32_t format) {
   switch (format) {
     case KILN_CODE_FORMAT_PTX:
@@ -87,7 +87,7 @@ static uint32_t artifact_of(uint32_t format) {
 static kiln_status_t link_choose_check_numbers(const kiln_link_facts_t* facts) {
   KILNI_CHECK_RESERVED(facts->reserved, kiln_link_facts_t);
   KILNI_CHECK_ARGUMENT_SAYS(facts->input_count > 0 && facts->inputs != NULL,
-                            "inputs", "has nothing that could be linked",
+                            "inputs", "contains nothing that can be linked",
                             "pass one input or more");
   KILNI_CHECK_ARGUMENT(facts->nvjitlink_count == 0 || facts->nvjitlinks != NULL,
                        "nvjitlinks");
@@ -130,10 +130,10 @@ static kiln_status_t link_choose_check_lto(const question_t* question,
                        "`lto` is off and \"%s\" is LTO-IR, which only "
                        "link-time optimisation links",
                        input_name(facts, ltoir))
-          : KILNI_FAIL(INVALID_ARGUMENT,
-                       "`lto` is off, and %s comes out of link-time "
-                       "optimisation only",
-                       kiln_code_format_name(question->output));
+          : KILNI_FAIL(
+                INVALID_ARGUMENT,
+                "`lto` is off, and only link-time optimisation produces %s",
+                kiln_code_format_name(question->output));
   return kilni_base_status_with_fix(status, "leave `lto` at its default");
 }
 
@@ -147,8 +147,8 @@ static bool joins_ptx(const question_t* question) {
          facts->lto != KILN_SWITCH_ON;
 }
 
-// A linker that makes LTO-IR or PTX merges LTO-IR; machine code and PTX are no
-// more. nvJitLink: "-ptx requires that all inputs have LTOIR".
+// A linker that makes LTO-IR or PTX merges LTO-IR; machine code and PTX no
+// longer are LTO-IR. nvJitLink: "-ptx requires that all inputs have LTOIR".
 static kiln_status_t check_mixture(const question_t* question, uint32_t index) {
   uint32_t format = question->facts->inputs[index].format;
   if ((question->output != KILN_CODE_FORMAT_LTOIR &&
@@ -184,7 +184,7 @@ static kiln_status_t read_question(const kiln_link_facts_t* facts,
     KILNI_CHECK_RESERVED(facts->inputs[i].reserved, kiln_link_input_fact_t);
     if (artifact_of(format) == 0) {
       return kilni_base_status_with_fix(
-          KILNI_FAIL(INVALID_ARGUMENT, "no linker takes \"%s\", of format %s",
+          KILNI_FAIL(INVALID_ARGUMENT, "no linker accepts \"%s\", of format %s",
                      input_name(facts, i), kiln_code_format_name(format)),
           "compile it first: to PTX, a cubin or LTO-IR");
     }
@@ -205,7 +205,8 @@ static kiln_status_t read_question(const kiln_link_facts_t* facts,
 
 // ---- Judging ----
 
-// Whether a linker of `line` takes an input. PTX says itself what it needs.
+// Whether a linker of release `line` accepts an input. PTX states itself what
+// it needs.
 static uint32_t takes(const kiln_link_input_fact_t* input, uint32_t line) {
   uint32_t artifact = artifact_of(input->format);
   uint32_t isa = kiln_compat_line_ptx_isa(line);
@@ -358,7 +359,7 @@ static void say_blocked(kilni_base_str_t* str, const question_t* question,
       return;
     case BLOCK_OUTPUT:
       kilni_base_str_addf(
-          str, "nvJitLink %s makes no %s%s: that came with %s", version.text,
+          str, "nvJitLink %s cannot make %s%s: that came with %s", version.text,
           kiln_code_format_name(question->output),
           question->output == KILN_CODE_FORMAT_RELOCATABLE && question->lto
               ? " of LTO-IR"
@@ -366,9 +367,8 @@ static void say_blocked(kilni_base_str_t* str, const question_t* question,
           line_text(least_line(question)).text);
       return;
     case BLOCK_FINISHED:
-      kilni_base_str_add_cstr(str,
-                              "nvJitLink leaves finished machine code out, "
-                              "without a word: ");
+      kilni_base_str_add_cstr(
+          str, "nvJitLink silently omits finished machine code: ");
       add_input(str, facts, judged->input);
       return;
     case BLOCK_INPUT:
@@ -399,11 +399,11 @@ static void say_driver_blocked(kilni_base_str_t* str,
       return;
     case BLOCK_LTO:
       kilni_base_str_add_cstr(str,
-                              "the driver's linker does no link-time "
-                              "optimisation and takes no LTO-IR");
+                              "the driver's linker does not do link-time "
+                              "optimisation and does not accept LTO-IR");
       return;
     case BLOCK_OUTPUT:
-      kilni_base_str_addf(str, "the driver's linker makes cubins, and no %s",
+      kilni_base_str_addf(str, "the driver's linker makes cubins only, not %s",
                           kiln_code_format_name(question->output));
       return;
     default:
@@ -441,20 +441,20 @@ static kiln_status_t say_doubts(kiln_link_choice_t* choice,
   if (!judged->promised) {
     kilni_base_str_t text;
     kilni_base_str_init(&text, choice->allocator, MESSAGE_BYTES);
-    kilni_base_str_add_cstr(&text, "nobody promises that it links ");
+    kilni_base_str_add_cstr(&text, "it is not documented to link ");
     add_input(&text, question->facts, judged->input);
     KILNI_RETURN_IF_ERROR(because_str(choice, &text));
   }
   if (judged->early) {
     KILNI_RETURN_IF_ERROR(kilni_compile_link_choice_because(
-        choice, "nobody promises relocatable code of an nvJitLink before %s",
+        choice, "relocatable code of an nvJitLink before %s is not documented",
         line_text(LINE_RELOCATABLE).text));
   }
   if (judged->lines_known) return kiln_ok();
   return kilni_compile_link_choice_because(
       choice,
-      "of what is linked, or of the linker, not every version is "
-      "known: those count as fitting");
+      "the version of an input or of the linker is unknown and counts as "
+      "compatible");
 }
 
 static kiln_status_t take_nvjitlink(kiln_link_choice_t* choice,
@@ -472,7 +472,7 @@ static kiln_status_t take_nvjitlink(kiln_link_choice_t* choice,
         version.text,
         driver->state == KILN_COMPAT_DRIVER_NONE
             ? "there is no driver here"
-            : "the driver's version is not known");
+            : "the driver's version is unknown");
   }
   line_text_t loader = line_text(driver->line);
   if (line <= driver->line) {
@@ -486,7 +486,7 @@ static kiln_status_t take_nvjitlink(kiln_link_choice_t* choice,
       choice, "nvJitLink %s links: it is newer than the driver of CUDA %s, %s",
       version.text, loader.text,
       question->output != KILN_CODE_FORMAT_CUBIN
-          ? "and what it makes does not depend on that"
+          ? "and its output does not depend on that"
           : "of the same major, whose drivers load each other's cubins");
 }
 
@@ -499,8 +499,7 @@ static kiln_status_t take_driver(kiln_link_choice_t* choice,
   if (driver->state != KILN_COMPAT_DRIVER_KNOWN) {
     return kilni_compile_link_choice_because(
         choice,
-        "the driver links: its version is not known, which counts as "
-        "new enough");
+        "the driver links: its version is unknown, which counts as new enough");
   }
   return kilni_compile_link_choice_because(
       choice, "the driver of CUDA %s links: it loads what it makes",
@@ -509,7 +508,7 @@ static kiln_status_t take_driver(kiln_link_choice_t* choice,
 
 // ---- Refusing ----
 
-// The newest line that any input needs of a linker.
+// The newest release that any input needs of a linker.
 static uint32_t needed_line(const question_t* question) {
   const kiln_link_facts_t* facts = question->facts;
   uint32_t line = least_line(question);
@@ -536,7 +535,7 @@ static uint32_t needed_isa(const question_t* question) {
   return isa;
 }
 
-// The first line whose tools write PTX of `isa`; 0 if none is known.
+// The first release whose tools write PTX of `isa`; 0 if none is known.
 static uint32_t line_of_isa(uint32_t isa) {
   for (uint32_t major = 11; isa != 0 && major < 20; major++) {
     for (uint32_t minor = 0; minor < 10; minor++) {
@@ -567,11 +566,10 @@ static void link_choose_advise(kilni_base_str_t* fix,
     to = driver->line + 10;
   }
   if (!loads(question, from)) {
-    kilni_base_str_addf(
-        fix,
-        "install a driver of CUDA %s or newer: nothing older loads "
-        "what has to link this",
-        line_text(from).text);
+    kilni_base_str_addf(fix,
+                        "install a driver of CUDA %s or newer: no older driver "
+                        "loads the output of the linker that this needs",
+                        line_text(from).text);
     return;
   }
   line_text_t least = line_text(from);
@@ -593,7 +591,7 @@ static kiln_status_code_t refusal_code(block_t block) {
                                : KILN_STATUS_UNSUPPORTED;
 }
 
-// The candidate whose trouble is the message: the first nvJitLink that is one,
+// The candidate whose problem is the message: the first nvJitLink that is one,
 // else the driver.
 static kiln_status_t link_choose_refuse(kiln_link_choice_t* choice,
                                         const question_t* question) {
@@ -626,7 +624,7 @@ static kiln_status_t link_choose_refuse(kiln_link_choice_t* choice,
         driver.block != BLOCK_ABSENT) {
       code = KILN_STATUS_UNSUPPORTED;
     }
-    kilni_base_str_add_cstr(&message, "there is no nvJitLink that can be used");
+    kilni_base_str_add_cstr(&message, "no usable nvJitLink was found");
     if (facts->backend == KILN_LINK_BACKEND_AUTO) {
       kilni_base_str_add_cstr(&message, ", and ");
       say_driver_blocked(&message, question, &driver);

@@ -2,10 +2,10 @@
 //
 // compile: options of a link that change nothing in it.
 //
-// nvJitLink takes them without a word. Machine code stays as it was compiled;
-// PTX is assembled, but what it computes stands in it; only LTO-IR is compiled.
-// What cannot be had is refused. Where a part of the inputs has it, or where
-// the result is right without it, a note says so.
+// nvJitLink silently accepts them. Machine code stays as it was compiled; PTX
+// is assembled, but its arithmetic is already fixed; only LTO-IR is compiled.
+// An option that can have no effect is refused. Where it affects a part of the
+// inputs, or where the result is right without it, a note reports that.
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static void list_options(const kiln_link_options_t* o,
 
 // ---- What is linked ----
 
-// What is damaged is for the check before the link to say.
+// The check before the link reports damage.
 static kiln_status_t count_pieces(const kilni_compile_link_given_t* given,
                                   uint32_t sm,
                                   kilni_image_link_pieces_t* out_pieces) {
@@ -75,7 +75,7 @@ static kiln_status_t count_pieces(const kilni_compile_link_given_t* given,
   return kiln_ok();
 }
 
-// ---- What is said ----
+// ---- Messages ----
 
 static const char* flag_of(const char* field, char out[64]) {
   (void)snprintf(out, 64, "--%s", field);
@@ -92,27 +92,26 @@ static kiln_status_t link_effect_refuse(const option_t* option,
   if (option->need == NEEDS_ASSEMBLY && !is_assembled) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "`%s` (%s) changes nothing in this link: what comes out is "
-                   "not assembled yet",
+                   "`%s` (%s) has no effect on this link: its output is not "
+                   "assembled yet",
                    option->field, flag),
-        "leave it out, and give it where machine code is made");
+        "omit it, and give it where machine code is made");
   }
   if (option->need == NEEDS_LTO) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT,
-                   "`%s` (%s) changes nothing in this link: no input is "
-                   "LTO-IR, and what PTX and machine code compute stands in "
-                   "them",
-                   option->field, flag),
-        "leave it out, and compile the inputs with it, or to LTO-IR");
+        KILNI_FAIL(
+            INVALID_ARGUMENT,
+            "`%s` (%s) has no effect on this link: no input is LTO-IR, and the "
+            "arithmetic of PTX and machine code is already fixed",
+            option->field, flag),
+        "omit it, and compile the inputs with it, or to LTO-IR");
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "`%s` (%s) changes nothing in this link: the inputs are "
-                 "machine code, which stays as it was compiled",
+                 "`%s` (%s) has no effect on this link: the inputs are machine "
+                 "code, which stays as it was compiled",
                  option->field, flag),
-      "leave it out, and compile the inputs with it; or give them as PTX or "
-      "LTO-IR");
+      "omit it, and compile the inputs with it; or give them as PTX or LTO-IR");
 }
 
 static kiln_status_t check_option(const option_t* option,
@@ -129,13 +128,12 @@ static kiln_status_t check_option(const option_t* option,
     }
     return kilni_compile_link_settings_warn(
         settings,
-        "the option `%s` changes nothing: machine code stays as it was "
-        "compiled",
+        "the option `%s` has no effect: machine code stays as it was compiled",
         option->field);
   }
   if (missed == 0) return kiln_ok();
   return kilni_compile_link_settings_warn(
-      settings, "the option `%s` reaches %s only: %s as it was compiled",
+      settings, "the option `%s` affects %s only: %s as it was compiled",
       option->field, reaches_text ? "PTX and LTO-IR" : "LTO-IR",
       pieces->machine == 0 ? "PTX stays" : "machine code stays");
 }

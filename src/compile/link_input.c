@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: what an input of a link says of itself, and whether it came through.
+// compile: the facts in an input of a link, and whether it is in the result.
 //
 // nvlink, nvJitLink and what is like them link relocatable code. Machine code
 // that is finished (compiled without relocatable device code) they leave out
@@ -34,15 +34,15 @@ static bool link_input_is_machine_code(uint32_t format) {
          format == KILN_CODE_FORMAT_LIBRARY;
 }
 
-// The newest line of the compilers that made what is in there; 0: unknown.
+// The newest release of the compilers that made its contents; 0: unknown.
 static uint32_t line_inside(const kiln_code_t* code) {
   uint32_t line = 0;
   uint32_t format = kiln_code_format(code);
   if (!link_input_is_machine_code(format) && format != KILN_CODE_FORMAT_LTOIR) {
     return 0;
   }
-  // What cannot be read is for the linker to refuse. Without memory nothing is
-  // known, and the link itself will say so.
+  // The linker refuses what cannot be read. Without memory nothing is known,
+  // and the link itself will report that.
   kiln_status_t status =
       kilni_image_producer_line(kiln_code_bytes(code), kiln_code_name(code),
                                 kiln_allocator_libc(), &line);
@@ -93,24 +93,23 @@ kiln_status_t kilni_compile_link_lost(const kilni_compile_link_given_t* given,
       given->options->kernels_used_count == 0) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(LINK_FAILED,
-                   "the kernel \"%s\" of \"%s\" is not in what came out: where "
-                   "variables are named, linkers leave out kernels that are "
-                   "not",
+                   "the kernel \"%s\" of \"%s\" is not in the result: where "
+                   "variables are named, linkers omit kernels that are not",
                    kernel, kiln_code_name(input)),
         "name each kernel that is to stay, too (`kernels_used`, "
         "--kernels-used), or no variable");
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
-                 "the kernel \"%s\" of \"%s\" is not in what came out: linkers "
-                 "leave out finished machine code and code for other devices",
+                 "the kernel \"%s\" of \"%s\" is not in the result: linkers "
+                 "omit finished machine code and code for other devices",
                  kernel, kiln_code_name(input)),
       "compile it for this device with relocatable device code "
       "(`-rdc=true`), or give it as PTX");
 }
 
-// A cubin that was given by itself is there with all of its kernels; of what a
-// container holds, a linker may leave out what nobody uses, but not all.
+// A cubin that was given by itself is in the result with all of its kernels; of
+// a container's contents, a linker may omit what is unused, but not all.
 static kiln_status_t link_input_check_input(
     const kilni_compile_link_given_t* given, const kiln_code_t* input,
     const kiln_image_t* in, const kiln_image_t* out) {

@@ -38,7 +38,7 @@ struct kiln_link_settings_t {
   kilni_compile_link_setting_t* items;
   size_t count;
   size_t capacity;
-  char** texts;  // of `items`, in their order
+  char** texts;  // of `items`, in the same order
   size_t text_capacity;
   char** warnings;
   size_t warning_count;
@@ -65,8 +65,8 @@ kiln_status_t kilni_compile_link_settings_warn(kiln_link_settings_t* settings,
 
 // ---- Images ----
 
-// The image of some code. NULL where it cannot be read: linkers say so of what
-// goes in, and what comes out may be for a newer Kiln. Only OUT_OF_MEMORY.
+// The image of some code. NULL where it cannot be read: linkers report that of
+// inputs, and an output may be for a newer Kiln. Only OUT_OF_MEMORY.
 kiln_status_t kilni_compile_link_read_image(const kiln_code_t* code,
                                             kiln_allocator_t allocator,
                                             kiln_image_t** out_image);
@@ -128,8 +128,8 @@ typedef struct kilni_compile_link_names_t kilni_compile_link_names_t;
 // Checks the inputs before a linker reads them:
 //
 //   BAD_DATA          none has device code; one is damaged, or an object
-//                     without device code; damage
-//                     that a linker which may crash can survive is a doubt
+//                     without device code; damage that a linker in a process of
+//                     its own may survive is only a problem to report
 //   INCOMPATIBLE      code for other architectures alone
 //   LINK_FAILED       a name that two define; one that would be left out
 //   INVALID_ARGUMENT  link-time optimisation of what is no LTO-IR
@@ -144,7 +144,7 @@ void kilni_compile_link_names_free(kilni_compile_link_names_t* names);
 // What is doubted of the inputs; NULL: nothing. Borrowed.
 const char* kilni_compile_link_doubt(const kilni_compile_link_names_t* names);
 
-// A link that failed: because of what was doubted, if there is a doubt. Takes
+// A link that failed: because of the reported problem, if there is one. Takes
 // `failed`.
 kiln_status_t kilni_compile_link_doubt_settle(kilni_compile_link_names_t* names,
                                               kiln_status_t failed);
@@ -187,13 +187,13 @@ typedef struct kilni_compile_link_missing_t {
   bool is_variable;
 } kilni_compile_link_missing_t;
 
-// The first of the names that `options` says are used. UNSUPPORTED: the result
-// is LTO-IR, whose names nobody can read.
+// The first of the names that `options` declares as used. UNSUPPORTED: the
+// result is LTO-IR, whose names cannot be read.
 kiln_status_t kilni_compile_link_find_missing(
     const kiln_link_options_t* options, const kiln_code_t* linked,
     kiln_allocator_t allocator, kilni_compile_link_missing_t* out_missing);
 
-// What is said of it: NOT_FOUND, LINK_FAILED. `all` is what the same link makes
+// The error for it: NOT_FOUND, LINK_FAILED. `all` is what the same link makes
 // without such names; NULL: nothing.
 kiln_status_t kilni_compile_link_missing_status(
     const kilni_compile_link_missing_t* missing, const kiln_code_t* all,
@@ -247,10 +247,10 @@ typedef struct kilni_compile_link_product_t {
 typedef struct kilni_compile_link_lookup_t {
   kiln_allocator_t allocator;
   const kiln_link_options_t* options;  // with a cache
-  const char* identity;                // of who links
+  const char* identity;                // of the linker
   uint32_t line;
   uint32_t output;
-  const kiln_link_settings_t* settings;  // what it is told
+  const kiln_link_settings_t* settings;  // its options
   kiln_code_t* const* inputs;
   size_t input_count;
 

@@ -2,9 +2,9 @@
 //
 // compile: what there is to link with.
 //
-// Copies of nvJitLink are looked for once and judged by what their files say
-// of their version; the context loads the one that was chosen. One that does
-// not load, or turns out to be another version, is chosen around.
+// Copies of nvJitLink are searched for once and judged by the versions that
+// their files state; the context loads the one that was chosen. One that does
+// not load, or has another version, is excluded from the next choice.
 #include <stdio.h>
 #include <string.h>
 
@@ -113,7 +113,7 @@ static kiln_status_t link_linker_add_copy(const kiln_linker_t* linker,
   return kiln_ok();
 }
 
-// Opens a library into `copy`, which nobody else sees.
+// Opens a library into `copy`, which no other thread sees.
 static kiln_status_t open_copy(const kiln_linker_t* linker, copy_t* copy) {
   const kiln_host_t* host = linker->host;
   const char* path = copy->path;
@@ -199,8 +199,8 @@ static kiln_status_t search_file(const kiln_linker_t* linker, found_t* found,
   return status;
 }
 
-// What was named is meant: it is opened at once, so that it says its version
-// itself, and an error of it is the answer.
+// A named library is binding: it is opened at once, so that it reports its
+// version itself, and its error is returned.
 static kiln_status_t search_named(const kiln_linker_t* linker, found_t* found) {
   const char* path = linker->named;
   char* real = NULL;
@@ -231,11 +231,11 @@ static void log_found(const kiln_linker_t* linker, const found_t* found) {
               (unsigned)kiln_compat_line_minor(copy->line), copy->path);
   }
   if (usable) return;
-  KILNI_LOG(log, WARNING,
-            "%s: only the driver links, and nothing does link-time "
-            "optimisation",
-            found->count == 0 ? "no nvJitLink was found"
-                              : "no nvJitLink of 12.3 or newer was found");
+  KILNI_LOG(
+      log, WARNING,
+      "%s: only the driver links, and link-time optimisation is not available",
+      found->count == 0 ? "no nvJitLink was found"
+                        : "no nvJitLink of 12.3 or newer was found");
 }
 
 static kiln_status_t ensure_searched(kiln_linker_t* linker) {
@@ -390,7 +390,7 @@ kiln_status_t kiln_linker_nvjitlink(kiln_linker_t* linker, uint32_t index,
   KILNI_RETURN_IF_ERROR(kiln_linker_nvjitlink_count(linker, &count));
   if (index >= count) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(NOT_FOUND, "there is no nvJitLink number %u",
+        KILNI_FAIL(NOT_FOUND, "nvJitLink number %u does not exist",
                    (unsigned)index),
         "there are %u, counted from 0", (unsigned)count);
   }
@@ -471,8 +471,7 @@ static kiln_status_t choose_for_soft(const kiln_linker_t* linker,
       kiln_link_choose(facts, &linker->host->allocator, out_choice));
   if (!is_past || kiln_link_choice_backend(*out_choice) == 0) return kiln_ok();
   kiln_status_t status = kilni_compile_link_choice_because(
-      *out_choice,
-      "the software device reads PTX 6.0 to 9.x, whatever wrote it");
+      *out_choice, "the software device reads PTX 6.0 to 9.x of any producer");
   if (!kiln_status_is_ok(status)) {
     kiln_link_choice_release(*out_choice);
     *out_choice = NULL;
@@ -625,7 +624,7 @@ static kiln_status_t identify_chosen(const kiln_linker_t* linker,
     return link_linker_identify(linker, linker->is_soft ? "soft" : "driver",
                                 linker->device_library, "", out_identity);
   }
-  // Of one without a file the table is somebody else's.
+  // The table of one without a file is the caller's.
   const char* path = copy->located != NULL ? copy->path
                      : copy->library != NULL
                          ? kilni_base_dynlib_path(copy->library)

@@ -99,7 +99,7 @@ static kiln_status_t link_nvjitlink_add(
   kiln_nvjitlink_input_t kind = link_nvjitlink_kind_of(input->format);
   if (kind == KILN_NVJITLINK_INPUT_NONE) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "nvJitLink takes no %s: \"%s\"",
+        KILNI_FAIL(INVALID_ARGUMENT, "nvJitLink does not accept %s: \"%s\"",
                    kiln_code_format_name(input->format), input->name),
         "compile it first: to PTX, a cubin or LTO-IR");
   }

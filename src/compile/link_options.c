@@ -123,7 +123,7 @@ static kiln_status_t check_extra(const char* text) {
     }
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is among the extra options", text),
-        "set `%s` instead, on which the choice of a linker depends",
+        "set `%s` instead; the choice of a linker depends on it",
         kFields[i][1]);
   }
   return kiln_ok();

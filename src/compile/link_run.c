@@ -2,9 +2,9 @@
 //
 // compile: one link, from its inputs to its code.
 //
-// Who links depends on the inputs, so nothing is begun before the last of them
-// is there: adding only remembers, and kiln_link_finish plays all of it to the
-// backend. Logs are copied out of the backend while it lives.
+// The choice of a linker depends on the inputs, so nothing begins before the
+// last of them is added: adding only records, and kiln_link_finish passes all
+// of it to the backend. Logs are copied out of the backend while it lives.
 #include <string.h>
 
 #include "base/fix_words.h"
@@ -23,10 +23,10 @@ enum {
   LOG_COUNT = 2,
 };
 
-// Where a link stands.
+// The state of a link.
 typedef enum stage_t { OPEN, FINISHED, CLOSED } stage_t;
 
-// A log as it once was; it stays for those who have read it. one-thread
+// An earlier state of a log; it stays for callers that have read it. one-thread
 typedef struct log_t log_t;
 struct log_t {
   log_t* older;
@@ -159,7 +159,7 @@ kiln_status_t kiln_link_add(kiln_link_t* link, kiln_code_t* code) {
   uint32_t format = kiln_code_format(code);
   if (format == KILN_CODE_FORMAT_NVVM) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "no linker takes \"%s\", of format %s",
+        KILNI_FAIL(INVALID_ARGUMENT, "no linker accepts \"%s\", of format %s",
                    kiln_code_name(code), kiln_code_format_name(format)),
         "compile it first: to PTX, a cubin or LTO-IR");
   }
@@ -250,8 +250,8 @@ kiln_status_t kiln_link_explain(kiln_link_t* link,
   return link_run_choose(link, out_choice);
 }
 
-// Why nobody links. Of an input that cannot be read that is the reason, not
-// what was found to be in it.
+// Why no linker links. For an input that cannot be read that is the reason, not
+// its apparent contents.
 static kiln_status_t refusal(const kiln_link_t* link,
                              const kiln_link_choice_t* choice) {
   kiln_status_t status = kiln_link_choice_status(choice);
@@ -271,7 +271,7 @@ static const char* link_run_arch_of(const kiln_link_t* link) {
   return arch != NULL ? arch : "";
 }
 
-// Names can be held against those of a cubin alone.
+// Names can only be compared with those of a cubin.
 static bool may_crash(const kiln_link_t* link,
                       const kiln_link_choice_t* choice) {
   return link->options.options.isolated == KILN_SWITCH_ON &&
@@ -362,7 +362,7 @@ static kiln_status_t keep_log(kiln_link_t* link, size_t index,
   return kiln_ok();
 }
 
-// Copies the logs out of the backend, where they say something new.
+// Copies the logs out of the backend, where they have new text.
 static kiln_status_t take_logs(kiln_link_t* link,
                                const kilni_compile_link_backend_t* backend,
                                void* session) {
@@ -485,7 +485,8 @@ static kiln_status_t name_input(const kiln_link_t* link, size_t input,
                         kiln_code_format_name(kiln_code_format(code)));
 }
 
-// The log's first error as the message; what the backend said is kept as well.
+// The log's first error as the message; the backend's own message is kept as
+// well.
 static kiln_status_t with_log(kiln_link_t* link, kiln_status_t status) {
   kiln_string_view_t line =
       kilni_compile_link_first_error(kiln_link_log(link, KILN_LINK_LOG_ERROR));
@@ -515,7 +516,7 @@ static kiln_status_t check_log(kiln_link_t* link) {
       kiln_link_log(link, KILN_LINK_LOG_ERROR));
   if (line.size == 0) return kiln_ok();
   return kilni_base_status_with_fix(
-      KILNI_FAIL(LINK_FAILED, "the linker reports an error and success"),
+      KILNI_FAIL(LINK_FAILED, "the linker reports both an error and success"),
       "read the link log");
 }
 
@@ -564,7 +565,7 @@ static kiln_status_t play(kiln_link_t* link,
   return kiln_ok();
 }
 
-// Links once more, without names that are used, for the names that there are.
+// Links once more, without names that are used, to find the existing names.
 static kiln_status_t play_all(kiln_link_t* link,
                               const kilni_compile_link_backend_t* backend,
                               kiln_code_t** out_code) {
@@ -615,7 +616,7 @@ static kiln_status_t check_used(kiln_link_t* link,
   return status;
 }
 
-// Decides who links, until the one that was chosen is what it seemed to be.
+// Chooses a linker, until the chosen one is what it seemed to be.
 static kiln_status_t decide(kiln_link_t* link,
                             kilni_compile_link_backend_t* out_backend) {
   for (uint32_t i = 0; i <= KILN_LINK_MAX_NVJITLINKS; i++) {
@@ -634,7 +635,7 @@ static kiln_status_t decide(kiln_link_t* link,
       "nvidia-nvjitlink`" KILNI_FIX_ENVIRONMENT);
 }
 
-// Where the options say so, nvJitLink links elsewhere. The driver needs the
+// Where the options request it, nvJitLink links elsewhere. The driver needs the
 // context of this process.
 static kiln_status_t isolate(const kiln_link_t* link,
                              kilni_compile_link_child_t* child,
@@ -694,7 +695,7 @@ static kiln_status_t link_run_finish(kiln_link_t* link,
 // One link with a cache. one-thread
 typedef struct cached_t {
   kiln_link_t* link;
-  kiln_link_choice_t* choice;  // as it stood when it was looked up
+  kiln_link_choice_t* choice;  // as it was when it was looked up
   kiln_link_settings_t* settings;
   const char* identity;
   uint32_t line;
@@ -721,10 +722,10 @@ static kiln_status_t link_for_cache(void* user,
   out_product->format = kiln_code_format(cached->code);
   out_product->line = kiln_code_producer_line(cached->code);
   link->cache = *out_keep ? KILN_LINK_CACHE_MISS : KILN_LINK_CACHE_UNCACHEABLE;
-  link->cache_reason = *out_keep ? "it was not there"
-                       : is_same ? "an input is damaged"
-                                 : "another linker took the place of the one "
-                                   "that was found";
+  link->cache_reason =
+      *out_keep ? "it was not present"
+      : is_same ? "an input is damaged"
+                : "another linker has replaced the one that was found";
   return kiln_ok();
 }
 
@@ -757,7 +758,7 @@ static kiln_status_t take_from_cache(
 static const char* link_run_word_of(uint32_t from) {
   return from == KILN_CACHE_FROM_MEMORY ? "memory"
          : from == KILN_CACHE_FROM_DISK ? "disk"
-                                        : "another made it";
+                                        : "another version made it";
 }
 
 static kiln_status_t link_run_look_up(cached_t* cached) {

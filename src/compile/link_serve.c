@@ -21,7 +21,7 @@ enum { MAX_LOG_BYTES = 1 << 30 };
 
 static kiln_status_t lost_caller(void) {
   return kilni_base_status_with_fix(
-      KILNI_FAIL(IO_ERROR, "the process that asked for a link is gone"),
+      KILNI_FAIL(IO_ERROR, "the process that requested a link has ended"),
       "call kiln_link_finish, which starts this process itself");
 }
 

@@ -2,8 +2,9 @@
 //
 // compile: what the options of a link become for each backend.
 //
-// A switch that is off says nothing, a list is a list, and what a backend does
-// not have is refused or named in a warning, by the table link_options.inc.
+// A switch that is off gives no option, a list gives one for each entry, and an
+// option that a backend lacks is refused or named in a warning, by the table
+// link_options.inc.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,7 +114,7 @@ kiln_status_t kilni_compile_link_settings_warn(kiln_link_settings_t* s,
 static kiln_status_t warn_ignored(make_t* make, const row_t* row) {
   return kilni_compile_link_settings_warn(
       make->settings,
-      "the option `%s` does nothing in the driver's linker and was left out",
+      "the option `%s` has no effect in the driver's linker and was omitted",
       row->field);
 }
 
@@ -225,7 +226,7 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
   if (text == NULL) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "nvJitLink links for one architecture, and none is known"),
+                   "nvJitLink links for one architecture, and none is given"),
         "set `%s` (--%s) to that of the device, e.g. \"sm_90\"", row->field,
         row->field);
   }
@@ -246,9 +247,10 @@ static kiln_status_t add_TEXT(make_t* make, const row_t* row,
                            : add_native(make, row->spelling, text);
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is no architecture", text),
+      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" is not an architecture", text),
       "write --%s (of the options: %s) as sm_90, or with a letter after the "
-      "number as sm_90a or sm_100f; for PTX compute_90 and the like will do",
+      "number as sm_90a or sm_100f; for PTX, compute_90 and the like are "
+      "accepted too",
       row->field, row->field);
 }
 
@@ -259,11 +261,11 @@ static kiln_status_t add_aim(make_t* make,
                              const kilni_compile_link_aim_t* aim) {
   if (make->is_driver && (aim->lto || aim->output != KILN_CODE_FORMAT_CUBIN)) {
     return kilni_base_status_with_fix(
-        aim->lto ? KILNI_FAIL(UNSUPPORTED,
-                              "the driver's linker does no link-time "
-                              "optimisation")
+        aim->lto ? KILNI_FAIL(
+                       UNSUPPORTED,
+                       "the driver's linker does not do link-time optimisation")
                  : KILNI_FAIL(UNSUPPORTED,
-                              "the driver's linker makes cubins, and no %s",
+                              "the driver's linker makes cubins only, not %s",
                               kiln_code_format_name(aim->output)),
         "link with an nvJitLink (`backend`)");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: what a log says first.
+// compile: the first error of a log.
 #include <string.h>
 
 #include "base/str.h"
@@ -36,7 +36,7 @@ static kiln_string_view_t link_text_trim(kiln_string_view_t line) {
   return line;
 }
 
-// What follows "error   : ", which repeats what the status says.
+// What follows "error   : ", which repeats the status.
 static kiln_string_view_t after_label(kiln_string_view_t line) {
   size_t at = 5;
   if (line.size < 6 || memcmp(line.data, "error", 5) != 0) return line;
@@ -59,8 +59,8 @@ kiln_string_view_t kilni_compile_link_first_error(const char* log) {
   return first;
 }
 
-// "error   : ..." or "nvlink error   : ...": a line that says it itself, and
-// does not only speak of errors ("0 errors").
+// "error   : ..." or "nvlink error   : ...": a line that is an error itself,
+// and does not only mention errors ("0 errors").
 static bool reports_error(kiln_string_view_t line) {
   static const char* const kHeads[] = {"error",        "fatal",
                                        "nvlink error", "nvlink fatal",

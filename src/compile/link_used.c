@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile: names that a link is to keep, held against what came out.
+// compile: names that a link is to keep, compared with its result.
 //
 // Linkers take a name that no input has without a word, and drop all that it
 // was not. What inputs have cannot be read of LTO-IR, so the result is asked;
@@ -74,10 +74,10 @@ kiln_status_t kilni_compile_link_find_missing(
   if (kiln_code_format(linked) == KILN_CODE_FORMAT_LTOIR) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
-                   "names that are used (`%s`) cannot be held against LTO-IR, "
+                   "names that are used (`%s`) cannot be compared with LTO-IR, "
                    "whose names cannot be read",
                    link_used_field_of(options->kernels_used_count == 0)),
-        "name them in the link that makes machine code or PTX of it");
+        "name them in the link that makes machine code or PTX from it");
   }
   KILNI_RETURN_IF_ERROR(
       kilni_compile_link_read_image(linked, allocator, &image));
@@ -175,15 +175,15 @@ static kiln_status_t say_missing(const kilni_compile_link_missing_t* missing,
   if (!link_used_has(image, missing->is_variable, missing->name)) {
     return link_used_advise(
         missing, image, allocator,
-        KILNI_FAIL(NOT_FOUND,
-                   "no input has the %s \"%.400s\", which is said to "
-                   "be used (`%s`)",
-                   word, missing->name, field));
+        KILNI_FAIL(
+            NOT_FOUND,
+            "no input has the %s \"%.400s\", which is declared as used (`%s`)",
+            word, missing->name, field));
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(LINK_FAILED,
-                 "the %s \"%.400s\" (`%s`) is not in what came out: the "
-                 "linker drops it where names are given",
+                 "the %s \"%.400s\" (`%s`) is not in the result: the linker "
+                 "drops it where names are given",
                  word, missing->name, field),
       "leave out the names that are used");
 }
@@ -198,8 +198,7 @@ kiln_status_t kilni_compile_link_missing_status(
   }
   if (image == NULL) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(NOT_FOUND,
-                   "the %s \"%.400s\" (`%s`) is not in what came out",
+        KILNI_FAIL(NOT_FOUND, "the %s \"%.400s\" (`%s`) is not in the result",
                    link_used_word_of(missing->is_variable), missing->name,
                    link_used_field_of(missing->is_variable)),
         "name it as the inputs have it");

@@ -47,8 +47,8 @@ typedef struct kilni_device_source_t {
   // What a node of a graph is called in faults; false where it is not kept.
   bool (*name_node)(void* node, const char* name);
   uint64_t (*executed)(void);
-  // Says whom the calling thread's work on default streams is for from now on,
-  // and whose the streams are that it makes.
+  // Sets the owner of the calling thread's work on default streams from now on,
+  // and of the streams that it makes.
   void (*act_for)(uint64_t owner);
   // Says what the text at `text` was read to, for the calling thread's next
   // load of it, which then reads nothing; NULL, NULL takes that back. The tree
@@ -57,14 +57,14 @@ typedef struct kilni_device_source_t {
   // Ends what runs on it for `owner`; where that was.
   void (*give_up)(uint32_t device, uint64_t owner, kiln_fault_t* out_place);
   // Set once the device is lost: its driver may still run and must not be taken
-  // down. NULL if nobody asks.
+  // down. NULL if the caller does not need it.
   atomic_bool* lost;
   kilni_device_peer_book_t* peers;
 } kilni_device_source_t;
 
 // The device's driver as a way to link. Borrows `device` until its last session
 // has begun; a session retains it. The context is made current for each call
-// and put back behind it.
+// and restored after it.
 void kilni_device_link_backend(kiln_device_t* device,
                                kilni_compile_link_backend_t* out_backend);
 

@@ -22,7 +22,7 @@ kiln_status_t kilni_device_stream_ask_capture(kiln_stream_t* stream,
   return status;
 }
 
-// The same in a destructor: what cannot be told is no capture.
+// Does that in a destructor: an unknown state counts as no capture.
 static bool is_captured(kiln_stream_t* stream) {
   kiln_cu_capture_status_t captured = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kilni_device_scope_t scope;
@@ -146,7 +146,7 @@ static kiln_status_t check_pool(const kiln_device_t* device,
   if (given->pool->imported) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
-                   "a pool of another process gives no new buffers"),
+                   "a pool of another process cannot allocate buffers here"),
         "make the buffer in that process, and import it");
   }
   if (given->stream == NULL) {
@@ -234,9 +234,9 @@ kiln_status_t kiln_buffer_create(kiln_device_t* device, uint64_t size_bytes,
   return kiln_ok();
 }
 
-// ---- Somebody else's ----
+// ---- Foreign memory ----
 
-// What the driver says of an address; all zero for one it does not know.
+// What the driver reports of an address; all zero for one it does not know.
 typedef struct pointer_t {
   kiln_cu_memory_type_t type;
   unsigned int managed;
@@ -272,19 +272,19 @@ static kiln_status_t check_foreign(kiln_device_t* device, uint64_t address,
   if (out_first->type == 0) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "the driver of \"%s\" knows no memory at 0x%llx",
+                   "the driver of \"%s\" does not know the memory at 0x%llx",
                    device->name, (unsigned long long)address),
-        "page-lock host memory first, or hand it to kiln_buffer_write and "
+        "page-lock host memory first, or pass it to kiln_buffer_write and "
         "kiln_buffer_read as it is");
   }
   if (out_first->type == KILN_CU_MEMORYTYPE_DEVICE && !out_first->managed &&
       out_first->ordinal != device->handle) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "the memory at 0x%llx is of device %d and not of \"%s\"",
+                   "the memory at 0x%llx belongs to device %d, not to \"%s\"",
                    (unsigned long long)address, out_first->ordinal,
                    device->name),
-        "open the device that has it");
+        "open the device that owns it");
   }
   pointer_t last;
   KILNI_RETURN_IF_ERROR(alloc_look(device, address + size - 1, &last));
@@ -306,8 +306,8 @@ kiln_status_t kiln_buffer_adopt(kiln_device_t* device, uint64_t address,
   KILNI_CHECK_ARGUMENT(address != 0, "address");
   KILNI_CHECK_ARGUMENT_SAYS(
       size_bytes != 0 && size_bytes - 1 <= UINT64_MAX - address, "size_bytes",
-      "is 0, or goes beyond the last address",
-      "pass how many bytes there are from the address on");
+      "is 0, or exceeds the last address",
+      "pass the number of bytes from that address on");
   pointer_t found;
   KILNI_RETURN_IF_ERROR(check_foreign(device, address, size_bytes, &found));
   kiln_buffer_t* buffer = NULL;
@@ -330,8 +330,8 @@ void kiln_buffer_retain(kiln_buffer_t* buffer) {
   atomic_fetch_add_explicit(&buffer->references, 1, memory_order_relaxed);
 }
 
-// Whether a free on the stream comes behind the buffer's work. The per-thread
-// default stream of another thread is another stream.
+// Whether a free on the stream is ordered after the buffer's work. The
+// per-thread default stream of another thread is another stream.
 static bool is_ordered(const kiln_buffer_t* buffer, kiln_stream_t* stream) {
   if (buffer->in_graph) return true;
   if (stream->kind == KILN_STREAM_PER_THREAD &&
@@ -390,8 +390,8 @@ kiln_status_t kiln_buffer_set_stream(kiln_buffer_t* buffer,
       buffer->in_graph) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
-                   "a buffer of %llu bytes that is not freed in the order of "
-                   "a stream of its own cannot be given one",
+                   "a buffer of %llu bytes that is not freed in stream order "
+                   "cannot be given a stream",
                    (unsigned long long)buffer->size),
         "make the buffer with a stream in kiln_buffer_options_t");
   }

@@ -2,9 +2,9 @@
 //
 // device: arrays and mipmaps, and copies of whole arrays.
 //
-// What may be said of them is checked here against the device's attributes, so
-// that an error names the side, its length and the device's; a driver says
-// INVALID_VALUE to all of it. A destroy does not wait for kernels that still
+// Their options are checked here against the device's attributes, so that an
+// error names the side, its length and the device's; a driver returns
+// INVALID_VALUE for all of it. A destroy does not wait for kernels that still
 // use what is destroyed, so that is waited for first.
 #include <string.h>
 
@@ -167,7 +167,7 @@ static kiln_status_t check_sides(kiln_device_t* device,
 #undef CUBE_IDS
 #undef ID
 
-// ---- What may be said of an array ----
+// ---- The options of an array ----
 
 static kiln_status_t check_cube(const kiln_array_options_t* given) {
   const bool layered = given->layered == KILN_SWITCH_ON;
@@ -205,7 +205,7 @@ static kiln_status_t array_check_shape(const kiln_array_options_t* given) {
   }
   KILNI_CHECK_ARGUMENT_SAYS(
       given->gather != KILN_SWITCH_ON || array_shape_of(given) == PLANE,
-      "options.gather", "is on, of an array that is no plane",
+      "options.gather", "is on, of an array that is not two-dimensional",
       "leave it off, or set `width` and `height` only");
   return kiln_ok();
 }
@@ -328,7 +328,7 @@ kiln_status_t kiln_array_create(kiln_device_t* device,
 
 // ---- Foreign arrays ----
 
-// What the driver says of one, in our words.
+// What the driver reports of one, in our terms.
 static kiln_status_t ask_desc(kiln_device_t* device, kiln_cu_array_t handle,
                               kiln_cu_array_desc_t* out_desc,
                               uint32_t* out_texel_bytes) {
@@ -367,7 +367,7 @@ kiln_status_t kiln_array_adopt(kiln_device_t* device, void* handle,
     *out_array = known;
     return kiln_ok();
   }
-  // Somebody else keeps that object's handle alive, for how long who knows.
+  // Other code keeps that object's handle alive, for an unknown time.
   kiln_array_release(known);
   kiln_cu_array_desc_t desc;
   uint32_t texel_bytes = 0;
@@ -437,9 +437,9 @@ static kiln_status_t check_levels(const kiln_array_options_t* given,
   if (*levels <= most) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED,
-                 "%u levels of a mipmap that is down to one texel after %u",
+                 "%u levels of a mipmap that reaches one texel after %u",
                  (unsigned)*levels, (unsigned)most),
-      "ask for %u levels or fewer, or for 0, which is all", (unsigned)most);
+      "ask for at most %u levels, or for 0, which means all", (unsigned)most);
 }
 
 kiln_status_t kiln_mipmap_create(kiln_device_t* device,
@@ -617,7 +617,7 @@ static kiln_status_t array_check_buffer(const kiln_array_t* array,
       KILNI_FAIL(OUT_OF_RANGE, "%llu bytes from %llu on in a buffer of %llu",
                  (unsigned long long)kiln_array_size(array),
                  (unsigned long long)offset, (unsigned long long)buffer->size),
-      "use a buffer with space for kiln_array_size bytes behind the offset");
+      "use a buffer with kiln_array_size bytes after the offset");
 }
 
 kiln_status_t kiln_array_write_async(kiln_array_t* array, kiln_stream_t* stream,

@@ -2,7 +2,7 @@
 //
 // device: the attributes of a launch: each is compared with what the driver
 // (launch_rules.inc) and the device know before the driver is asked, because
-// that says no more than "invalid value", or takes what has no effect.
+// that reports only "invalid value", or accepts what has no effect.
 #include <stdio.h>
 #include <string.h>
 
@@ -49,8 +49,8 @@ static kiln_status_t check_rule(const making_t* m, const rule_t* rule) {
   if (info->driver_version < rule->driver) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INCOMPATIBLE,
-                   "the launch attribute `%s` needs a driver of CUDA %u.%u, "
-                   "and that of \"%s\" is of %u.%u",
+                   "the launch attribute `%s` needs a driver for CUDA %u.%u, "
+                   "and that of \"%s\" is for %u.%u",
                    rule->field, (unsigned)(rule->driver / 1000),
                    (unsigned)(rule->driver % 1000 / 10), m->device->name,
                    (unsigned)(info->driver_version / 1000),
@@ -112,8 +112,8 @@ static kiln_status_t attributes_check_given(const making_t* m) {
   if ((m->given.given & ~known) == 0) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INCOMPATIBLE,
-                 "the launch attribute `given` is 0x%x, of which this library "
-                 "knows 0x%x",
+                 "the launch attribute `given` is 0x%x, and this library knows "
+                 "only the bits 0x%x",
                  (unsigned)m->given.given, (unsigned)known),
       "use KILN_LAUNCH_GIVEN_* bits, and a libkiln at least as new as the "
       "headers");
@@ -317,7 +317,7 @@ kiln_status_t kilni_device_launch_check_grid(
 }
 
 // A kernel may be made for clusters, of a size that the driver knows, or one
-// that each launch says.
+// that each launch specifies.
 static kiln_status_t take_own_cluster(const kiln_kernel_t* kernel,
                                       kilni_device_launch_how_t* how) {
   if (!kernel->in_clusters || how->cluster[0] != 0) return kiln_ok();

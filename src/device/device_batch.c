@@ -9,7 +9,7 @@
 // As many need no memory.
 enum { BATCH_INLINE = 32 };
 
-// What the driver is handed: three lists, in one piece of memory. one-thread
+// What the driver is given: three lists, in one block of memory. one-thread
 typedef struct batch_t {
   kiln_allocator_t allocator;
   kiln_cu_deviceptr_t* to;
@@ -63,7 +63,7 @@ static kiln_status_t batch_check_stream(kiln_stream_t* stream) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "a batch of copies on a stream of \"%s\" that is being "
-                 "captured, which a graph cannot hold",
+                 "captured; a graph cannot contain one",
                  stream->device->name),
       "copy one by one with kiln_buffer_copy_async while a stream is captured");
 }

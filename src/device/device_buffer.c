@@ -116,7 +116,7 @@ static kiln_status_t buffer_check_fill(const kiln_buffer_t* buffer,
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "a fill with values of %u bytes",
                    (unsigned)value_bytes),
-        "values of 1, 2 and 4 bytes can be repeated");
+        "use values of 1, 2 or 4 bytes");
   }
   if (offset % value_bytes != 0 || bytes % value_bytes != 0) {
     return kilni_base_status_with_fix(
@@ -238,7 +238,7 @@ kiln_status_t kilni_device_buffer_check_copy(const kiln_buffer_t* target,
   }
   KILNI_RETURN_IF_ERROR(buffer_check_range(source, source_offset, bytes,
                                            "a copy from the range"));
-  // Addresses of two contexts are no more comparable than their memory.
+  // Addresses of two contexts cannot be compared, as their memory cannot.
   if (across || bytes == 0) return kiln_ok();
   return buffer_check_apart(target, target_offset, source, source_offset,
                             bytes);

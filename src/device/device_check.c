@@ -79,8 +79,8 @@ kiln_status_t kilni_device_launch_check_shape(const kiln_kernel_t* kernel,
   return kiln_ok();
 }
 
-// More than a block has by default must be asked for, once for a kernel. The
-// most it may have is asked for, so that no later launch needs to.
+// More than a block has by default must be requested, once for each kernel. The
+// maximum is requested, so that no later launch needs to.
 kiln_status_t kilni_device_launch_need_shared(
     kiln_kernel_t* kernel, const kiln_launch_config_t* config) {
   kiln_device_t* device = kernel->module->device;
@@ -122,7 +122,7 @@ static const char* argument_word(uint32_t kind) {
     case KILN_ARGUMENT_BYTES:
       return "bytes";
     default:
-      return "nothing known";
+      return "of unknown type";
   }
 }
 
@@ -208,12 +208,12 @@ static kiln_status_t device_check_place(const kiln_kernel_t* kernel,
       return kiln_ok();
     case KILN_ARGUMENT_BYTES:
       if (argument->value.data == NULL || argument->bytes == 0) {
-        return bad_argument(kernel, index, "bytes that are not there");
+        return bad_argument(kernel, index, "bytes at a NULL address");
       }
       *out_at = argument->value.data;
       return kiln_ok();
     default:
-      return bad_argument(kernel, index, "of no kind that is known");
+      return bad_argument(kernel, index, "of an unknown kind");
   }
 }
 

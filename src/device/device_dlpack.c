@@ -158,7 +158,7 @@ static kiln_status_t dlpack_show(kiln_buffer_t* buffer,
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "a view of memory of \"%s\" that must not be written, for "
-                   "DLPack before version 1, which cannot say so",
+                   "DLPack before version 1, which cannot express that",
                    buffer->device->name),
         "use kiln_dlpack_export");
   }
@@ -234,10 +234,9 @@ static kiln_status_t dlpack_check_place(const kiln_device_t* device,
       if (device->info.kind == KILN_DEVICE_KIND_SOFT) break;
       if (place->id == device->whole->handle) return kiln_ok();
       return kilni_base_status_with_fix(
-          KILNI_FAIL(INVALID_ARGUMENT,
-                     "a tensor of device %d and not of \"%s\"", (int)place->id,
-                     device->name),
-          "open the device that has it");
+          KILNI_FAIL(INVALID_ARGUMENT, "a tensor of device %d, not of \"%s\"",
+                     (int)place->id, device->name),
+          "open the device that owns it");
     default:
       break;
   }
@@ -247,7 +246,7 @@ static kiln_status_t dlpack_check_place(const kiln_device_t* device,
       "have the other library copy it to this device first");
 }
 
-// Whether the elements lie side by side, the last index the densest.
+// Whether the elements are contiguous, the last index the densest.
 static bool is_compact(const kiln_dlpack_tensor_t* tensor) {
   int64_t stride = 1;
   for (int32_t i = tensor->rank; tensor->strides != NULL && i-- > 0;) {
@@ -272,7 +271,7 @@ static kiln_status_t check_tensor(const kiln_dlpack_tensor_t* tensor,
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
-                 "a tensor whose elements are no bytes side by side"),
+                 "a tensor whose elements are not contiguous whole bytes"),
       "have the other library copy it into compact form");
 }
 

@@ -61,10 +61,10 @@ static kiln_status_t event_read_options(const kiln_device_t* device,
   if (given->interprocess != KILN_SWITCH_ON) return kiln_ok();
   if (given->timing == KILN_SWITCH_ON) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT,
-                   "an event that other processes may open cannot take the "
-                   "time"),
-        "set `timing` in kiln_event_options_t to KILN_SWITCH_OFF, and take the "
+        KILNI_FAIL(
+            INVALID_ARGUMENT,
+            "an event that other processes may open cannot record times"),
+        "set `timing` in kiln_event_options_t to KILN_SWITCH_OFF, and measure "
         "time with another event");
   }
   return kilni_table_cuda_need(device->table,
@@ -126,7 +126,7 @@ kiln_status_t kiln_event_adopt(kiln_device_t* device, void* handle,
     if (owned) kilni_device_owner_release(*owner);
     return kiln_ok();
   }
-  // Somebody else keeps that object's handle alive, for how long who knows.
+  // Other code keeps that object's handle alive, for an unknown time.
   kiln_event_release(known);
   kiln_event_t* event = NULL;
   KILNI_RETURN_IF_ERROR(event_make(device, &event));

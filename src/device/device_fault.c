@@ -3,8 +3,8 @@
 // device: what a kernel did wrong, where the driver knows it: in statuses, as a
 // record, as text.
 //
-// A status says what the kernel did, and the call that met the fault only in
-// its last line: which call that is depends on time.
+// A status reports what the kernel did, and the call that met the fault only in
+// its last line: which call that is depends on timing.
 #include <stdio.h>
 #include <string.h>
 

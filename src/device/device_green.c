@@ -4,8 +4,8 @@
 //
 // A part is a device whose context is a green one. It has a registry and pools
 // of its own, since streams and events are of a context, and everything else
-// from the device that was split, which it retains. Descriptors of resources
-// have no end in the driver's interface: they are not handles.
+// from the device that was split, which it retains. The driver's interface
+// cannot destroy descriptors of resources: they are not handles.
 #include <stdio.h>
 #include <string.h>
 
@@ -140,7 +140,7 @@ static kiln_status_t green_cut(split_t* split, unsigned int count) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(DRIVER_ERROR,
                  "the driver split \"%s\" into %u parts, not into the %u that "
-                 "it had told",
+                 "it had reported",
                  device->name, made, count),
       "ask for fewer parts, or update the driver");
 }
@@ -264,7 +264,8 @@ static kiln_status_t green_check_count(const split_t* split, uint32_t wanted,
                  "%u, can be split into %u",
                  (unsigned)wanted, split->least, split->device->name,
                  split->all.of.sm.count, most),
-      "ask kiln_device_query_split how many there are, or for smaller ones");
+      "ask for no more than kiln_device_query_split reports, or for smaller "
+      "ones");
 }
 
 kiln_status_t kiln_device_split(kiln_device_t* device,

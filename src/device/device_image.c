@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: what a code file says about itself: its format, kernels and
-// parameters, as the readers of image/ find them.
+// device: the facts in a code file: its format, kernels and parameters, as the
+// readers of image/ find them.
 //
-// A driver believes what the headers of a cubin or fatbin say, so a file that
-// is shorter than those is refused before it sees it. What else the readers
-// cannot read is a doubt: the driver may be newer than they are.
+// A driver trusts the headers of a cubin or fatbin, so a file that is shorter
+// than they state is refused before it sees it. Anything else that the readers
+// cannot read is only a problem to report: the driver may be newer than they
+// are.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -114,7 +115,7 @@ static kiln_status_t read_kernels(kilni_device_code_facts_t* facts,
   return status;
 }
 
-// BAD_DATA is the file's own fault; all else is a doubt.
+// BAD_DATA is the file's own fault; all else is a problem to report.
 static kiln_status_t image_check_whole(kiln_bytes_view_t bytes,
                                        const char* name,
                                        kiln_status_t* out_doubt) {
@@ -209,7 +210,7 @@ size_t kilni_device_code_facts_find(const kilni_device_code_facts_t* facts,
   return facts->kernel_count;
 }
 
-// Space for one kernel more behind the last.
+// Space for one kernel more after the last.
 static kiln_status_t image_make_space(kilni_device_code_facts_t* facts) {
   void* kernels = facts->kernels;
   kiln_status_t status = kilni_base_grow(
@@ -219,8 +220,8 @@ static kiln_status_t image_make_space(kilni_device_code_facts_t* facts) {
   return status;
 }
 
-// Exchanges a kernel for its description, or appends that. What it stood for
-// is in `*kernel` then, or nothing.
+// Replaces a kernel by its description, or appends that. `*kernel` then has the
+// replaced kernel, or is empty.
 static kiln_status_t image_describe(kilni_device_code_facts_t* facts,
                                     kilni_device_code_kernel_t* kernel) {
   const size_t at = kilni_device_code_facts_find(facts, kernel->name);

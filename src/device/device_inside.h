@@ -7,9 +7,9 @@
 // KILNI_STREAM_CALL, one that makes a handle through KILNI_DEVICE_CREATE, and
 // one in a destructor through KILNI_DEVICE_END: they switch to the device's
 // context and to the relaxed capture mode where the row needs it, and back.
-// Questions about a device or two need neither and are asked as they are, and
-// the short ways of what is done by the thousand call a row by themselves, once
-// they have seen that there is nothing to switch (kilni_device_alive_t).
+// Queries of one or two devices need neither and are called directly, and the
+// short paths of frequent operations call a row directly once they have seen
+// that there is nothing to switch (kilni_device_alive_t).
 #ifndef KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 #define KILN_SRC_DEVICE_DEVICE_INSIDE_H_
 
@@ -58,8 +58,8 @@ typedef struct kilni_device_pool_counts_t {
   uint32_t reserved;
 } kilni_device_pool_counts_t;
 
-// thread-safe under `lock`, which is not held over a driver call, and guards
-// what streams were left with, too
+// thread-safe under `lock`, which is not held during a driver call, and also
+// guards what streams were left with
 typedef struct kilni_device_pools_t {
   kilni_base_mutex_t lock;
   kilni_device_pool_counts_t counts[KILNI_POOL_COUNT];
@@ -82,13 +82,13 @@ enum {
 // thread-safe
 typedef struct kilni_device_late_t kilni_device_late_t;
 
-// What is to be let go; lies inside of it. one-thread
+// An object to release; embedded in it. one-thread
 typedef struct kilni_device_late_entry_t {
   struct kilni_device_late_entry_t* next;
   void (*let_go)(struct kilni_device_late_entry_t* entry);
-  atomic_bool claimed;  // somebody lets it go, or will
+  atomic_bool claimed;  // it is being released, or will be
   struct kilni_device_late_entry_t*
-      next_known;  // of those that wait to be told
+      next_known;  // of those that wait for the driver's call
   struct kilni_device_late_entry_t* previous_known;
 } kilni_device_late_entry_t;
 
@@ -109,8 +109,8 @@ struct kiln_device_t {
   kiln_device_t* whole;
   kiln_device_t* parent;          // that was split; NULL: a whole device
   kiln_cu_green_context_t green;  // of a part
-  bool foreign;                   // the context is somebody else's
-  kiln_owner_t owner;             // of that; may be nobody
+  bool foreign;                   // the context is foreign
+  kiln_owner_t owner;             // of that; may be none
   atomic_bool lost;
   atomic_bool* lost_too;  // the source's; may be NULL
   kilni_device_peer_book_t* peers;
@@ -166,7 +166,7 @@ struct kiln_stream_t {
   bool abandoned;   // and not destroyed either
   uint32_t bodies;  // that are captured now; under the lock of the pools
   kilni_device_left_t* left;  // the same
-  kiln_owner_t owner;         // of a foreign handle; may be nobody
+  kiln_owner_t owner;         // of a foreign handle; may be none
   kiln_cu_stream_t handle;
   kilni_base_registry_entry_t entry;
 };
@@ -176,25 +176,25 @@ struct kiln_event_t {
   atomic_uint references;
   atomic_bool recorded;
   bool foreign;           // never destroyed here
-  uint32_t timing;        // KILN_SWITCH_*; DEFAULT where nobody told
+  uint32_t timing;        // KILN_SWITCH_*; DEFAULT where it is unknown
   uint32_t blocking;      // the same
   uint32_t interprocess;  // the same
-  kiln_owner_t owner;     // of a foreign handle; may be nobody
+  kiln_owner_t owner;     // of a foreign handle; may be none
   kiln_cu_event_t handle;
   kilni_base_registry_entry_t entry;
 };
 
-// A buffer of another process that is held here, or on its way to be, in the
+// A buffer of another process that is retained here, or about to be, in the
 // list of its pool. thread-safe under the list's lock
 typedef struct kilni_device_import_t {
   struct kilni_device_import_t* next;
   kiln_buffer_t* buffer;  // NULL: the driver is being asked
-  uint8_t key[64];        // what the other process said
+  uint8_t key[64];        // what the other process reported
 } kilni_device_import_t;
 
-// One exported buffer is one object here: a driver that opens it twice is not
-// to be trusted with the two ends. thread-safe under `lock`, which is not held
-// over a driver call
+// One exported buffer is one object here: a driver that opens it twice may not
+// close it twice correctly. thread-safe under `lock`, which is not held during
+// a driver call
 typedef struct kilni_device_imports_t {
   kilni_base_mutex_t lock;
   kilni_base_cond_t changed;
@@ -212,17 +212,17 @@ struct kiln_pool_t {
   uint64_t max_bytes;  // as it was made with; 0: no limit, or not known
   kilni_device_imports_t imports;
   atomic_ullong peers;  // devices that were ever allowed in, by number
-  kiln_owner_t owner;   // of a foreign handle; may be nobody
+  kiln_owner_t owner;   // of a foreign handle; may be none
   kilni_base_registry_entry_t entry;  // of the whole device
   kiln_cu_mempool_t handle;
 };
 
-// Enters a pool whose handle the driver has just given.
+// Enters a pool whose handle the driver has just returned.
 void kilni_device_pool_enter(kiln_pool_t* pool);
 
 // How the memory of a buffer ends.
 enum {
-  KILNI_BUFFER_NOTHING = 0,  // there is none, or it is somebody else's
+  KILNI_BUFFER_NOTHING = 0,  // there is none, or it is foreign
   KILNI_BUFFER_FREE = 1,     // cuMemFree
   KILNI_BUFFER_ASYNC = 2,    // cuMemFreeAsync, in the order of `stream`
   KILNI_BUFFER_HOST = 3,     // cuMemFreeHost
@@ -234,11 +234,11 @@ struct kiln_buffer_t {
   _Atomic(kiln_stream_t*) stream;  // of a stream-ordered buffer
   kiln_pool_t* pool;               // it came from; NULL: the device's own
   kilni_device_import_t* import;   // of another process's pool; or NULL
-  kiln_owner_t owner;              // of foreign memory; may be nobody
+  kiln_owner_t owner;              // of foreign memory; may be none
   atomic_uint references;
   uint32_t kind;  // KILN_MEMORY_*
   uint32_t end;   // KILNI_BUFFER_*
-  // Whose default stream `stream` is, where it is the per-thread one.
+  // The thread of `stream`, where it is a per-thread default stream.
   _Atomic uint64_t thread;
   bool in_graph;  // allocated by a node of a graph: freed by one
   uint64_t size;
@@ -251,7 +251,7 @@ struct kiln_buffer_t {
   kiln_buffer_t* next;
 };
 
-// What a code file says about a kernel. thread-compatible
+// The facts about a kernel in a code file. thread-compatible
 typedef struct kilni_device_code_kernel_t {
   char* name;
   kiln_kernel_param_t* params;  // names owned
@@ -263,11 +263,11 @@ typedef struct kilni_device_code_kernel_t {
   bool params_known;
 } kilni_device_code_kernel_t;
 
-// What a code file says about itself. thread-compatible
+// The facts in a code file. thread-compatible
 typedef struct kilni_device_code_facts_t {
   kiln_allocator_t allocator;
   uint32_t format;   // KILN_CODE_FORMAT_PTX, _CUBIN or _FATBIN
-  uint32_t ptx_isa;  // of PTX, 90 is 9.0; 0 where it does not say
+  uint32_t ptx_isa;  // of PTX, 90 is 9.0; 0 where it is unknown
   bool is_listed;    // `kernels` are all there are
   kilni_device_code_kernel_t* kernels;
   size_t kernel_count;
@@ -287,8 +287,8 @@ enum { KILNI_LOAD_OPTIONS = 4, KILNI_LOAD_LOG_BYTES = 16384 };
 
 // Code that is loaded. thread-compatible
 //
-// The driver may compile a library when it is first used, and write what it has
-// to say into buffers that it was given before: they end behind the library.
+// The driver may compile a library when it is first used, and write its log
+// into buffers that it was given before: they are freed after the library.
 typedef struct kilni_device_loaded_t {
   kiln_cu_library_t library;          // NULL: `handle` is a module of its own
   kiln_cu_module_t handle;            // of the library, where there is one
@@ -307,7 +307,7 @@ struct kiln_module_t {
   _Atomic(kilni_device_loaded_t*) loaded;  // NULL: not yet; set once
   kiln_code_t* code;                       // NULL: loaded when it was made
   kiln_code_t* described_by;               // PTX; NULL: the code itself
-  kiln_owner_t owner;                      // of a foreign handle; may be nobody
+  kiln_owner_t owner;                      // of a foreign handle; may be none
   char* name;
 };
 
@@ -315,7 +315,7 @@ struct kiln_kernel_t {
   kiln_module_t* module;
   atomic_uint references;
   atomic_bool opted_in;  // to more shared memory than the default
-  bool in_clusters;      // of `cluster`, or where that is 0, as a launch says
+  bool in_clusters;      // of `cluster`, or where that is 0, of each launch
   kiln_cu_function_t handle;
   kiln_kernel_info_t info;
   uint32_t cluster[3];  // that it is made for, in blocks
@@ -336,16 +336,16 @@ kiln_status_t kilni_device_buffer_make(kiln_device_t* device, uint64_t size,
 kiln_status_t kilni_device_buffer_take(kiln_buffer_t* buffer,
                                        kiln_stream_t* stream,
                                        kiln_pool_t* pool);
-// Behind giving it a stream: whose that is, if it is the per-thread one.
+// After giving it a stream: its thread, if it is a per-thread one.
 void kilni_device_buffer_note_thread(kiln_buffer_t* buffer,
                                      const kiln_stream_t* stream);
 // Ends a buffer without references: memory, object, what it retains.
 void kilni_device_buffer_end(kiln_buffer_t* buffer);
-// Takes a block without references back; false from a store that has ended. The
-// caller then ends the block, and tells the store behind that.
+// Takes back a block without references; false from a store that has ended. The
+// caller then ends the block, and afterwards notifies the store.
 bool kilni_device_transient_give(kiln_transient_t* store, kiln_buffer_t* block);
 void kilni_device_transient_left(kiln_transient_t* store);
-// Behind the last driver call on an imported buffer: it may be opened anew.
+// After the last driver call on an imported buffer: it may be opened again.
 void kilni_device_import_left(kiln_pool_t* pool, kilni_device_import_t* import);
 // Whether the driver is capturing the stream now.
 kiln_status_t kilni_device_stream_ask_capture(kiln_stream_t* stream,
@@ -381,7 +381,7 @@ kiln_status_t kilni_device_module_need(
 // The module that loaded a library, with a reference more; NULL: none did.
 kiln_module_t* kilni_device_module_of_library(kiln_device_t* device,
                                               kiln_cu_library_t library);
-// Somebody else's, which is never unloaded and tells nothing of itself.
+// Foreign, never unloaded and without known facts.
 kiln_status_t kilni_device_module_make_foreign(kiln_device_t* device,
                                                kiln_cu_module_t handle,
                                                kiln_module_t** out_module);
@@ -401,12 +401,13 @@ enum {
   KILNI_WAY_IDLE = 4,
   // A capture was left on it: kilni_device_stream_settle.
   KILNI_WAY_LEFT = 8,
-  // It is captured, and so is a conditional body in front of what comes next.
+  // It is captured, and a conditional body is captured that precedes later
+  // work.
   KILNI_WAY_BODY = 16,
 };
 
-// What says whether calls may be made, for the short ways, which keep it next
-// to what else they look at. thread-safe
+// Whether calls may be made, for the short paths, which keep it next to the
+// other state that they read. thread-safe
 typedef struct kilni_device_alive_t {
   const volatile uint64_t* fork_mark;  // 0: not here, or it has to be asked
   const atomic_bool* lost;             // of the whole device
@@ -414,8 +415,8 @@ typedef struct kilni_device_alive_t {
 
 kilni_device_alive_t kilni_device_alive(const kiln_device_t* device);
 
-// False in a forked child and for a lost device, and where neither can be told
-// in two loads.
+// False in a forked child and for a lost device, and where two loads cannot
+// rule out both.
 static inline bool kilni_device_is_alive(const kilni_device_alive_t* alive) {
   return *alive->fork_mark != 0 &&
          !atomic_load_explicit(alive->lost, memory_order_acquire);
@@ -442,12 +443,13 @@ void kilni_device_mark_lost(kiln_device_t* device);
 // The same after a time limit: the driver knows of no error. Where the provider
 // can it ends what runs. Returns what to do next, as the end of a Fix.
 const char* kilni_device_give_up(kiln_device_t* device);
-// `status` is an error that the device does not get over, met by `call`: gives
-// one that says what a kernel did, where the driver knows that. device_fault.c.
+// `status` is an error that the device does not recover from, met by `call`:
+// returns one that reports what a kernel did, where the driver knows that.
+// device_fault.c.
 kiln_status_t kilni_device_tell_fault(const kiln_device_t* device,
                                       kiln_status_t status, const char* call);
-// `status` says that a time limit is reached: gives the device up, and says
-// where its work was and what to do about that, else what `fix` says.
+// `status` reports that a time limit is reached: gives the device up, and
+// reports where its work was with a Fix for that, else `fix`.
 kiln_status_t kilni_device_end_of_time(kiln_device_t* device,
                                        kiln_status_t status, const char* fix);
 
@@ -477,7 +479,7 @@ kiln_status_t kilni_device_stream_make(kiln_device_t* device,
                                        unsigned int flags, int32_t priority,
                                        kiln_cu_stream_t* out_stream);
 
-// What is asked whether it is ready, and how long: `timeout_ns` from `began_ns`
+// What is polled for readiness, and for how long: `timeout_ns` from `began_ns`
 // on, with pauses that begin with `first_pause_ns` and double up to 1 ms.
 // one-thread
 typedef struct kilni_device_ask_t {
@@ -510,7 +512,7 @@ void kilni_device_stream_clear_bodies(kiln_stream_t* stream);
 // that began it; until then it refuses work.
 void kilni_device_stream_leave(kiln_stream_t* stream,
                                kilni_device_left_t* left);
-// The way of a stream that has KILNI_WAY_LEFT, behind ending what this thread
+// The way of a stream that has KILNI_WAY_LEFT, after ending what this thread
 // can end.
 uint32_t kilni_device_stream_settle(kiln_stream_t* stream);
 // At the last release.
@@ -523,7 +525,7 @@ static inline uint32_t kilni_device_stream_way(kiln_stream_t* stream) {
 
 // ---- Late releases (device_late.c) ----
 
-// That of the whole device, started by the first who needs it.
+// That of the whole device, started on first need.
 kiln_status_t kilni_device_late_need(kiln_device_t* device,
                                      kilni_device_late_t** out_late);
 // When the device ends; on the thread itself it detaches that.
@@ -536,15 +538,16 @@ void kilni_device_late_push(kilni_device_late_t* late,
 // what came.
 void kilni_device_late_begin(kilni_device_late_t* late);
 void kilni_device_late_end(kilni_device_late_t* late);
-// A driver of a lost device is not asked any more, and tells nothing. So what
-// waits to be told is known, and goes with the last user of the list then.
+// The driver of a lost device is not called any more, and does not call back.
+// So what waits for its call is known, and is then released with the last user
+// of the list.
 void kilni_device_late_enter(kilni_device_late_t* late,
                              kilni_device_late_entry_t* entry);
 void kilni_device_late_leave(kilni_device_late_t* late,
                              kilni_device_late_entry_t* entry);
 void kilni_device_late_add_user(kilni_device_late_t* late);
 void kilni_device_late_drop_user(kilni_device_late_t* late, bool lost);
-// The device is lost: the thread lets go what waits, once nobody uses the list.
+// The device is lost: the thread releases what waits, once the list is unused.
 void kilni_device_late_lose(kilni_device_late_t* late);
 // Waits until all that was pushed is let go. For tests.
 void kilni_device_late_settle(kilni_device_late_t* late);
@@ -574,12 +577,12 @@ kiln_status_t kilni_device_event_acquire(kiln_device_t* device, bool timing,
 void kilni_device_event_recycle(kiln_device_t* device, bool timing,
                                 kiln_cu_event_t event);
 // A stream, not ordered with the default stream; work may still be on it when
-// it is recycled, and the next user's work runs behind that.
+// it is recycled, and the next user's work runs after that.
 kiln_status_t kilni_device_stream_acquire(kiln_device_t* device,
                                           kiln_cu_stream_t* out_stream);
 void kilni_device_stream_recycle(kiln_device_t* device,
                                  kiln_cu_stream_t stream);
-// One that cannot be used again; it is destroyed, or left alone for ever.
+// One that cannot be used again; it is destroyed, or abandoned.
 void kilni_device_stream_forget(kiln_device_t* device, kiln_cu_stream_t stream,
                                 bool destroy);
 
@@ -591,13 +594,13 @@ static inline void kilni_device_owner_release(kiln_owner_t owner) {
 
 // ---- Code files (device_image.c) ----
 
-// Reads what a file says, or takes it from the code if that was read before.
+// Reads the facts of a file, or takes them from code that was read before.
 // For a file that the reader cannot read but a driver may, `is_listed` is false
-// and `*out_doubt` says why.
+// and `*out_doubt` gives the reason.
 kiln_status_t kilni_device_code_facts_init(
     kilni_device_code_facts_t* facts, kiln_allocator_t allocator,
     const kilni_device_code_source_t* source, kiln_status_t* out_doubt);
-// Lets go of the tree, which the facts are not of.
+// Releases the tree, which the facts do not need.
 void kilni_device_code_facts_drop_tree(kilni_device_code_facts_t* facts);
 void kilni_device_code_facts_deinit(kilni_device_code_facts_t* facts);
 // Describes kernels of a cubin by the PTX that it was made of. Those that are
@@ -613,9 +616,9 @@ kiln_status_t kilni_device_code_facts_add(kilni_device_code_facts_t* facts,
 
 // ---- A driver's log (device_log.c) ----
 
-// Whether a line says what to do.
+// Whether a line is a Fix.
 bool kilni_device_driver_log_is_fix(kiln_string_view_t line);
-// The first such line of a log as what the status says should be done.
+// The first such line of a log as the Fix of the status.
 kiln_status_t kilni_device_driver_log_fix(kiln_status_t status,
                                           const char* log);
 

@@ -120,7 +120,7 @@ static kiln_status_t kernel_read_attributes(kiln_kernel_t* kernel) {
                                &info->registers);
 }
 
-// Asks the driver for one parameter; false behind the last.
+// Queries the driver for one parameter; false after the last.
 static kiln_status_t ask_param(kiln_kernel_t* kernel, size_t index,
                                kiln_kernel_param_t* out_param, bool* out_more) {
   size_t offset = 0;
@@ -130,7 +130,7 @@ static kiln_status_t ask_param(kiln_kernel_t* kernel, size_t index,
   KILNI_DEVICE_CALL(status, kernel->module->device, cuFuncGetParamInfo,
                     kernel->handle, index, &offset, &bytes);
   if (kiln_status_code(status) == KILN_STATUS_INVALID_ARGUMENT) {
-    kiln_status_free(status);  // there is no such parameter
+    kiln_status_free(status);  // the parameter does not exist
     return kiln_ok();
   }
   KILNI_RETURN_IF_ERROR(status);
@@ -190,8 +190,9 @@ static kiln_status_t read_params(kiln_kernel_t* kernel) {
   return kiln_ok();
 }
 
-// Whether it runs in clusters: as its file says, or for other people's kernels
-// and those of files with many, the driver. A grid that counts clusters is any.
+// Whether it runs in clusters: as its file states, or for foreign kernels and
+// those of files with many, the driver. A grid that counts clusters may have
+// any size.
 static kiln_status_t read_clusters(kiln_kernel_t* kernel) {
   const kilni_device_code_facts_t* facts = kernel_facts_of(kernel->module);
   size_t index = kilni_device_code_facts_find(facts, kernel->name);
@@ -281,10 +282,10 @@ kiln_status_t kiln_kernel_create(kiln_module_t* module, const char* name,
 
 // ---- Other people's ----
 
-// What the driver says of a CUkernel. one-thread
+// What the driver reports of a CUkernel. one-thread
 typedef struct adopted_t {
   kiln_cu_function_t function;
-  kiln_cu_library_t library;  // NULL: a driver that does not tell
+  kiln_cu_library_t library;  // NULL: a driver that does not report it
   kiln_cu_module_t module;
   const char* name;
 } adopted_t;

@@ -2,11 +2,11 @@
 //
 // device: releases that are owed to a thread which may call the driver.
 //
-// A driver tells on a thread of its own that nobody needs what a graph held,
-// and no CUDA call may be made there. What is to be let go is put on a list
-// without a lock; a thread of ours takes it from there, or whoever is inside of
-// the call that caused it (kilni_device_late_begin), so that what a driver
-// tells at once is let go before that call returns.
+// A driver reports on a thread of its own that what a graph retained is no
+// longer needed, and no CUDA call may be made there. What is to be released is
+// put on a list without a lock; a thread of ours takes it from there, or the
+// thread inside the call that caused it (kilni_device_late_begin), so that what
+// a driver reports at once is released before that call returns.
 //
 // The list is not the device's: the last thing let go may be what kept the
 // device, which then ends on the thread that is to be ended with it.
@@ -23,7 +23,8 @@ struct kilni_device_late_t {
   atomic_uint references;            // the device, and the thread
   bool stops;                        // under `lock`
   bool busy;                         // under `lock`: the thread is letting go
-  bool lost;                         // under `lock`: nobody is told any more
+  bool lost;                         // under `lock`: the driver does not call
+                                     // back any more
   uint32_t users;                    // under `lock`
   kilni_device_late_entry_t* known;  // under `lock`
   kilni_base_thread_t thread;
@@ -58,7 +59,7 @@ static bool late_is_empty(kilni_device_late_t* late) {
   return atomic_load(&late->first) == NULL;
 }
 
-// Under the lock: whether something waits to be told and never will be.
+// Under the lock: whether something waits for a call that will never come.
 static bool has_lost(kilni_device_late_t* late) {
   const kilni_device_late_entry_t* entry = late->known;
   while (entry != NULL && atomic_load(&entry->claimed)) {
@@ -129,7 +130,7 @@ void kilni_device_late_end(kilni_device_late_t* late) {
   while (late_let_go(late)) {
   }
   atomic_fetch_sub(&late->helpers, 1);
-  // Somebody may have counted on this thread behind its last look.
+  // Another thread may have relied on this one after its last check.
   if (!late_is_empty(late)) wake(late);
 }
 

@@ -13,7 +13,7 @@
 
 enum {
   FEW_ARGUMENTS = 32,   // prepared on the stack
-  PACKED_BYTES = 4096,  // parameters of a kernel that nobody describes
+  PACKED_BYTES = 4096,  // parameters of a kernel without a description
 };
 
 // What the driver is handed. one-thread
@@ -66,7 +66,7 @@ static kiln_status_t launch_plainly(const call_t* call, void** values,
 static kiln_status_t device_launch_launch(const call_t* call,
                                           const void** values, void** extra) {
   const kiln_launch_config_t* config = &call->config;
-  // The driver only reads; its interface says void* all the same.
+  // The driver only reads, although its interface has void*.
   void** list = NULL;
   memcpy(&list, &values, sizeof(list));
   kiln_status_t status = config->attributes != NULL || call->kernel->in_clusters
@@ -80,7 +80,7 @@ static kiln_status_t device_launch_launch(const call_t* call,
       (unsigned)config->block[1], (unsigned)config->block[2]);
 }
 
-// A kernel that nobody describes (an old driver, a cubin): packed by size,
+// A kernel without a description (an old driver, a cubin): packed by size,
 // since the driver then compares the whole size with the kernel's and refuses
 // another, where a list of addresses would be read past its end.
 static kiln_status_t launch_packed(const call_t* call) {
@@ -118,8 +118,8 @@ static kiln_status_t launch_with(call_t* call, const void** values,
   if (!call->kernel->info.params_known && call->count > 0) {
     return launch_packed(call);
   }
-  // No arguments are no list: a driver that knows of parameters then refuses,
-  // instead of reading what was never written.
+  // Without arguments there is no list: a driver that knows of parameters then
+  // refuses, instead of reading uninitialised memory.
   return device_launch_launch(call, call->count > 0 ? values : NULL, NULL);
 }
 

@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include "device/device_scope.h"
 
-// In a forked child somebody may have it for ever, and nobody runs beside.
+// In a forked child it may stay locked indefinitely, and no other thread runs.
 static void left_lock(kiln_stream_t* stream) {
   if (kilni_device_is_forked(stream->device)) return;
   kilni_base_mutex_lock(&stream->device->pools.lock);
@@ -19,8 +19,8 @@ static void left_unlock(kiln_stream_t* stream) {
   kilni_base_mutex_unlock(&stream->device->pools.lock);
 }
 
-// The stream of somebody else's handle is kept until the capture has ended:
-// whoever adopts the handle again is to meet it.
+// The stream of a foreign handle is kept until the capture has ended: adopting
+// the handle again must find it.
 static bool is_kept(const kiln_stream_t* stream) {
   return stream->kind == KILN_STREAM_FOREIGN ||
          stream->kind == KILN_STREAM_PER_THREAD;
@@ -70,7 +70,7 @@ void kilni_device_stream_leave(kiln_stream_t* stream,
   left_put(stream, left);
 }
 
-// What this thread has begun, which is then in nobody's list; or NULL.
+// What this thread has begun, which is then in no list; or NULL.
 static kilni_device_left_t* left_take_own(kiln_stream_t* stream) {
   uint64_t self = kilni_base_thread_number();
   left_lock(stream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: linking with the driver, as a way to link for compile/.
+// device: linking with the driver, as a linker for compile/.
 //
 // The driver writes into the log buffers and into the list of values at any
 // call up to cuLinkDestroy, that one too. So both belong to the session, and
@@ -69,7 +69,7 @@ static kiln_status_t link_create(session_t* session) {
   kiln_cu_result_t result =
       device->table->cuLinkCreate(session->option_count, session->options,
                                   session->values, &session->handle);
-  // What a failed call wrote is no handle.
+  // What a failed call wrote is not a handle.
   if (result != KILN_CU_SUCCESS) session->handle = NULL;
   return kilni_device_scope_leave(
       &scope, KILNI_DEVICE_CHECK(device, result, "cuLinkCreate"));
@@ -103,13 +103,13 @@ static kiln_status_t alloc_logs(kiln_allocator_t allocator, size_t space,
   return kiln_ok();
 }
 
-// True if the driver had more to say than there was space for. A size that is
-// still the one that was given was not written.
+// True if the driver's log did not fit. A size that still has its given value
+// was not written.
 static bool is_cut(const session_t* session) {
   size_t given = session->space - 1;
   for (int i = 0; i < 2; i++) {
     size_t written = (unsigned int)(uintptr_t)session->values[2 * i + 1];
-    // The driver may have written behind the end of the text as well.
+    // The driver may have written past the end of the text as well.
     const char* stop = memchr(session->logs[i], 0, session->space);
     if (stop == NULL || (size_t)(stop - session->logs[i]) + 1 >= given) {
       return true;
@@ -127,8 +127,8 @@ static bool is_of_the_input(kiln_status_code_t code) {
          code == KILN_STATUS_INVALID_ARGUMENT;
 }
 
-// The driver's results for what it cannot link say little; where it wrote an
-// error, the link has failed and nothing else.
+// The driver's results for what it cannot link are vague; where it wrote an
+// error, the link has failed.
 static kiln_status_t link_explain(const session_t* session,
                                   kiln_status_t status) {
   if (kiln_status_is_ok(status) || session->logs[ERROR][0] == 0 ||
@@ -176,7 +176,7 @@ static kiln_status_t add_one(session_t* session,
                              const kilni_compile_link_input_t* input) {
   kiln_cu_jit_input_t type = 0;
   (void)input_type(input->format, &type);
-  // With the NUL behind it, which the driver wants of PTX.
+  // With the NUL after it, which the driver requires for PTX.
   size_t bytes =
       input->bytes.size + (input->format == KILN_CODE_FORMAT_PTX ? 1 : 0);
   kiln_status_t status;
@@ -201,7 +201,7 @@ static bool again(session_t* session, kiln_status_t* inout_status) {
   size_t space = session->space * ROOM_FACTOR;
   char* logs[2];
   kiln_status_t status = alloc_logs(link_allocator_of(session), space, logs);
-  if (!kiln_status_is_ok(status)) {  // a log that is cut off is no failure
+  if (!kiln_status_is_ok(status)) {  // a log that is cut off is not a failure
     kiln_status_free(status);
     return false;
   }
@@ -280,7 +280,7 @@ static kiln_status_t link_add(void* opened,
   kiln_cu_jit_input_t type;
   if (!input_type(input->format, &type)) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "the driver links no %s: \"%s\"",
+        KILNI_FAIL(INVALID_ARGUMENT, "the driver cannot link %s: \"%s\"",
                    kiln_code_format_name(input->format), input->name),
         "link it with nvJitLink, or compile it to PTX or to a cubin");
   }

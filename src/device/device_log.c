@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: what a driver's log says should be done.
+// device: the Fix in a driver's log.
 //
-// The software device ends what it has to say with a line "Fix: ...", which is
-// the status's own line of that name. NVIDIA's drivers have none.
+// The software device ends its text with a line "Fix: ...", which becomes the
+// Fix of the status. NVIDIA's drivers have none.
 #include "base/status_make.h"
 #include "base/str.h"
 #include "device/device_inside.h"

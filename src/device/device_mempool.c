@@ -55,7 +55,7 @@ static kiln_status_t need_version(const kiln_device_t* device, uint32_t version,
   if (device->info.driver_version >= version) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
-                 "%s need a driver of CUDA %u.%u; that of \"%s\" is of %u.%u",
+                 "%s need a driver for CUDA %u.%u; that of \"%s\" is for %u.%u",
                  what, version / 1000, version / 10 % 100, device->name,
                  device->info.driver_version / 1000,
                  device->info.driver_version / 10 % 100),
@@ -152,7 +152,7 @@ static kiln_status_t mempool_create(kiln_pool_t* pool,
   pool->is_made = pool->handle != NULL;
   KILNI_RETURN_IF_ERROR(status);
   if (pool->kind == KILN_MEMORY_PINNED) {
-    // Only the host may use it until it is said who else.
+    // Only the host may use it until access is granted to others.
     KILNI_RETURN_IF_ERROR(
         set_access(pool, device->handle, KILN_ACCESS_READ_WRITE));
   }
@@ -250,7 +250,7 @@ static kiln_status_t take_known(kiln_pool_t* known, uint32_t kind,
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a pool of kind %u is adopted as one of kind %u",
                    (unsigned)is, (unsigned)kind),
-        "say what it is: KILN_MEMORY_*");
+        "set `kind` to the pool's kind: KILN_MEMORY_*");
   }
   if (owner != NULL) kilni_device_owner_release(*owner);
   *out_pool = known;
@@ -274,7 +274,7 @@ kiln_status_t kiln_pool_adopt(kiln_device_t* device, uint32_t kind,
   if (known != NULL && (!owned || known->is_made)) {
     return take_known(known, kind, owner, out_pool);
   }
-  // Somebody else keeps that object's handle alive, for how long who knows.
+  // Other code keeps that object's handle alive, for an unknown time.
   kiln_pool_release(known);
   kiln_pool_t* pool = NULL;
   KILNI_RETURN_IF_ERROR(kilni_device_pool_make(device, kind, &pool));
@@ -399,8 +399,8 @@ static kiln_status_t check_other(const kiln_pool_t* pool,
       "name another device");
 }
 
-// Who is let in is noted as soon as the driver has done it, whatever fails
-// behind that, and never forgotten again: taking back what was taken back does
+// A device with access is recorded as soon as the driver has granted it,
+// whatever fails afterwards, and is never dropped: revoking access twice does
 // no harm.
 static kiln_status_t mempool_let_in(kiln_pool_t* pool, int ordinal,
                                     uint32_t access) {

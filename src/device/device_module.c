@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: modules: device code loaded, with what the driver's compiler said.
+// device: modules: device code loaded, with the log of the driver's compiler.
 #include <stdio.h>
 #include <string.h>
 
@@ -50,8 +50,7 @@ static const char* info_text(const load_t* load) {
 
 // ---- Errors ----
 
-// What the driver's log says first is what was wrong; that a call failed is a
-// note to it.
+// The driver's log gives the cause first; that a call failed is a note to it.
 static kiln_status_t led_by(kiln_status_t status, const char* name,
                             kiln_string_view_t line) {
   kiln_status_native_t native;
@@ -74,7 +73,7 @@ static kiln_status_t ptx_too_new(const load_t* load, kiln_status_t status) {
   uint32_t version = load->device->info.driver_version;
   char text[256];
   (void)snprintf(text, sizeof(text),
-                 "it is PTX %u.%u and the driver of \"%s\" is CUDA %u.%u",
+                 "it is PTX %u.%u and the driver of \"%s\" is for CUDA %u.%u",
                  (unsigned)(isa / 10), (unsigned)(isa % 10), load->device->name,
                  (unsigned)(version / 1000), (unsigned)(version % 1000 / 10));
   return led_by(status, load->name, kilni_base_sv(text));
@@ -306,7 +305,7 @@ static void loaded_free(kiln_device_t* device, kilni_device_loaded_t* loaded) {
   kiln_allocator_t allocator = device->host->allocator;
   kilni_base_registry_remove(&device->registry, &loaded->entry);
   if (loaded->foreign) {
-    // Whoever loaded it unloads it.
+    // The code that loaded it unloads it.
   } else if (loaded->library != NULL) {
     KILNI_DEVICE_END(device, cuLibraryUnload, loaded->library);
   } else if (loaded->handle != NULL) {
@@ -378,9 +377,9 @@ static kiln_status_t check_describing(const kiln_code_t* code) {
     return kiln_ok();
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" describes a module and is no PTX",
+      KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" describes a module and is not PTX",
                  kiln_code_name(code)),
-      "give the PTX that the module's code was made of, or NULL");
+      "give the PTX that the module's code was made from, or NULL");
 }
 
 // The code that describes a module, where the module is that code.
@@ -436,7 +435,7 @@ static kiln_status_t module_check_format(const kiln_code_t* code) {
       KILNI_FAIL(INVALID_ARGUMENT,
                  "\"%s\" is %s, which is not loaded but linked",
                  kiln_code_name(code), kiln_code_format_name(format)),
-      "link it first (kiln_link_create, `kiln link`), and load what comes out");
+      "link it first (kiln_link_create, `kiln link`), and load the result");
 }
 
 kiln_status_t kiln_module_create(kiln_device_t* device, kiln_code_t* code,
@@ -491,7 +490,7 @@ static kiln_status_t load_lazily(kiln_module_t* module) {
   load_t load = {device, NULL,         module->name,
                  NULL,   module->code, module->described_by};
   KILNI_RETURN_IF_ERROR(loaded_create(device, &load.loaded));
-  // Behind the last byte of code lies a NUL, as PTX needs it.
+  // A NUL follows the last byte of code, as PTX needs it.
   kiln_bytes_view_t bytes = kiln_code_bytes(module->code);
   kiln_status_t status = module_read_image(&load, bytes);
   if (kiln_status_is_ok(status)) status = load_library(&load, bytes.data);

@@ -22,7 +22,7 @@ kiln_status_t kiln_kernel_attribute(kiln_kernel_t* kernel, uint32_t attribute,
   *out_value = 0;
   KILNI_CHECK_ARGUMENT(kernel != NULL, "kernel");
   KILNI_CHECK_ARGUMENT_SAYS(attribute < KILNI_ATTRIBUTES, "attribute",
-                            "is no attribute of a kernel",
+                            "is not an attribute of a kernel",
                             "use one of KILN_KERNEL_ATTRIBUTE_...");
   unsigned int bit = 1u << attribute;
   if ((atomic_load_explicit(&kernel->known, memory_order_acquire) & bit) != 0) {
@@ -115,7 +115,7 @@ static kiln_status_t occupancy_check_clusters(const kiln_kernel_t* kernel) {
                  "\"%s\" has no clusters: its compute capability is %u.%u",
                  device->name, (unsigned)device->info.compute_major,
                  (unsigned)device->info.compute_minor),
-      "ask a GPU of compute capability 9.0 or newer, or launch without "
+      "use a GPU of compute capability 9.0 or newer, or launch without "
       "clusters");
 }
 

@@ -145,11 +145,11 @@ static kiln_status_t open_find(kiln_device_t* device, uint32_t ordinal) {
           "ask for more software devices (`soft_devices`, KILN_SOFT_DEVICES)");
     }
     return kilni_base_status_with_fix(
-        KILNI_FAIL(NOT_FOUND, "no device \"%s\": the driver shows %d",
+        KILNI_FAIL(NOT_FOUND, "no device \"%s\": the driver lists %d",
                    device->name, count),
         "%s",
         count > 0 ? "choose a lower number; CUDA_VISIBLE_DEVICES decides which "
-                    "GPUs are shown"
+                    "GPUs are listed"
                   : "check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or use the "
                     "software device (`--device soft`)");
   }
@@ -159,9 +159,9 @@ static kiln_status_t open_find(kiln_device_t* device, uint32_t ordinal) {
 }
 
 // Where a device of this driver was lost it may be this one, and an open that
-// works would leave it to the next call to say so. A software device may have
-// been lost by another runtime, too. The question is one that a capture
-// elsewhere allows and that meets what is left of a fault.
+// works would leave the error to the next call. A software device may have been
+// lost by another runtime, too. The query is one that a capture elsewhere
+// allows and that returns a sticky fault.
 static kiln_status_t check_not_lost(kiln_device_t* device) {
   kiln_fault_t fault = kiln_fault_default();
   if (device->fault != NULL && !kilni_device_is_forked(device)) {
@@ -271,7 +271,7 @@ static kiln_status_t enter_context(kiln_device_t* guest,
   if (handle != guest->handle) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "the context %p is of GPU %d, and \"%s\" is GPU %d",
+                   "the context %p belongs to GPU %d, and \"%s\" is GPU %d",
                    (void*)context, (int)handle, guest->name,
                    (int)guest->handle),
         "adopt it on the device of its own GPU");

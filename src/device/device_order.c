@@ -38,11 +38,11 @@ static kiln_status_t limit_reached(kiln_device_t* device, uint64_t timeout_ns) {
   return kilni_device_end_of_time(
       device,
       KILNI_FAIL(DEVICE_LOST,
-                 "the work on \"%s\" was not done within its time limit of "
+                 "the work on \"%s\" did not finish within its time limit of "
                  "%llu.%0*llu s",
                  device->name, (unsigned long long)(timeout_ns / 1000000000u),
                  digits, (unsigned long long)(timeout_ns % 1000000000u / unit)),
-      "raise the limit, or look for a loop without an end");
+      "raise the limit, or look for an infinite loop");
 }
 
 kiln_status_t kilni_device_ask_until_ready(const kilni_device_ask_t* ask,

@@ -3,10 +3,10 @@
 // device: access of one device to another's memory.
 //
 // Access is of contexts, and a device may be open several times over one
-// context: so who uses it is counted for each pair of contexts, in a book that
-// all devices of one driver share. Whoever is first asks the driver, and
-// whoever is last takes back what was given here; a third waits meanwhile. The
-// book's lock is held over no driver call.
+// context: so its users are counted for each pair of contexts, in a book that
+// all devices of one driver share. The first user enables access in the driver,
+// and the last one revokes what was enabled here; others wait meanwhile. The
+// book's lock is not held during driver calls.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -20,7 +20,7 @@ struct kilni_device_peer_pair_t {
   kiln_cu_context_t device;
   kiln_cu_context_t other;
   uint32_t users;
-  bool is_asking;  // somebody is in a driver call about it
+  bool is_asking;  // a thread is in a driver call about it
   bool is_ours;    // it was enabled here
 };
 
@@ -94,7 +94,7 @@ static kiln_status_t need_pair(kilni_device_peer_book_t* book,
   return kiln_ok();
 }
 
-// One user more; false if that is the first, who is to ask the driver now.
+// One user more; false if that is the first, which must now call the driver.
 static bool peer_join(kilni_device_peer_book_t* book,
                       kilni_device_peer_pair_t* pair) {
   kilni_base_mutex_lock(&book->lock);
@@ -106,7 +106,7 @@ static bool peer_join(kilni_device_peer_book_t* book,
   return is_there;
 }
 
-// Behind the driver call.
+// After the driver call.
 static void asked(kilni_device_peer_book_t* book,
                   kilni_device_peer_pair_t* pair, uint32_t users,
                   bool is_ours) {
@@ -140,7 +140,7 @@ static kiln_status_t peer_check_pair(const kiln_device_t* device,
       "name two devices: each may use its own memory");
 }
 
-// A driver from before an attribute: the way has none of it.
+// A driver older than the attribute: the path lacks it.
 static kiln_status_t peer_read(kiln_device_t* device,
                                const kiln_device_t* other,
                                kiln_cu_p2p_attribute_t attribute,
@@ -195,8 +195,8 @@ kiln_status_t kiln_peer_query(kiln_device_t* device, kiln_device_t* other,
 
 // ---- Giving and taking back ----
 
-// In another context the driver would take back somebody else's: access then
-// stays, until the context ends.
+// In another context the driver would revoke other code's access: it then stays
+// until the context ends.
 static void disable(kiln_device_t* device, const kiln_device_t* other) {
   kilni_device_scope_t scope;
   if (!kilni_device_scope_begin_end(&scope, device,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: launches that are prepared once. What can be wrong is found when it
-// is said; a run asks whether everything was, and hands the driver lists that
+// device: launches that are prepared once. Errors are found when an argument is
+// set; a run checks that everything was set, and passes the driver lists that
 // were made before.
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 // ---- Making and ending ----
 
-// The node follows what a launch was given. Whoever changes one calls it.
+// The node follows what a launch was given. Every change of one calls it.
 static void prepared_set_node(kiln_launch_t* launch) {
   const kiln_cu_launch_config_t* config = &launch->config;
   kiln_cu_kernel_node_t* node = &launch->node;
@@ -198,10 +198,10 @@ static __attribute__((noinline)) kiln_status_t prepared_set_anyhow(
   if (!launch->kernel->info.params_known) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INSUFFICIENT_METADATA,
-                   "nothing tells the parameters of kernel \"%s\"",
+                   "the parameters of kernel \"%s\" are unknown",
                    launch->kernel->name),
         "give all arguments at once (kiln_launch_set_all), or the PTX that the "
-        "code was made of (`described_by`)");
+        "code was made from (`described_by`)");
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
@@ -219,7 +219,7 @@ kiln_status_t kiln_launch_set(kiln_launch_t* launch, uint32_t index,
   return prepared_set_anyhow(launch, index, &argument);
 }
 
-// Of a kernel that nobody describes: as many as are given now.
+// Of a kernel without a description: as many as are given now.
 static kiln_status_t need_buffers(kiln_launch_t* launch, uint32_t count) {
   void* buffers = launch->buffers;
   kiln_status_t status =
@@ -231,7 +231,7 @@ static kiln_status_t need_buffers(kiln_launch_t* launch, uint32_t count) {
   return status;
 }
 
-// Of a kernel that nobody describes: packed by size, because the driver then
+// Of a kernel without a description: packed by size, because the driver then
 // compares the whole size with the kernel's.
 static kiln_status_t prepared_pack(kiln_launch_t* launch,
                                    const kiln_argument_t* arguments,
@@ -373,7 +373,7 @@ static kiln_status_t run_plainly(const kiln_launch_t* launch,
                                    : prepared_refused(launch, status);
 }
 
-// Whatever the short way does not take.
+// Whatever the short path does not accept.
 static __attribute__((noinline)) kiln_status_t
 run_anyhow(const kiln_launch_t* launch, kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(launch != NULL, "launch");
@@ -395,9 +395,10 @@ run_failed(const kiln_launch_t* launch, kiln_cu_result_t result) {
 
 // The row needs nothing around it but what a stream brings: a column that
 // changes must change this, too.
-_Static_assert(KILNI_WAY_cuLaunchKernel == 0, "a launch switches nothing");
+_Static_assert(KILNI_WAY_cuLaunchKernel == 0,
+               "a launch does not change the context");
 
-// The short way is all of it, in one function: nothing to be made current, all
+// The whole short path in one function: nothing to be made current, all
 // arguments given, no attributes, and the driver's call.
 kiln_status_t kiln_launch_run(kiln_launch_t* launch, kiln_stream_t* stream) {
   if (launch == NULL || stream == NULL ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: the way into and out of every driver call.
+// device: entering and leaving every driver call.
 //
 // A call leaves the caller's current context as it was: it is asked first and
 // switched only if it differs, and only for rows that need one. A call that is
@@ -15,7 +15,7 @@
 #include "device/device_scope.h"
 #include "kiln/fault.h"
 
-// The function itself, and not what an analyzer is told of it.
+// The function itself, not its declaration for an analyzer.
 #undef kilni_device_lost_status
 
 bool kilni_device_is_forked(const kiln_device_t* device) {
@@ -45,7 +45,7 @@ void kilni_device_mark_lost(kiln_device_t* device) {
   if (late != NULL) kilni_device_late_lose(late);
 }
 
-// Whose work it is: of all objects over a context, of all runtimes.
+// The owner of the work: all objects over a context, of all runtimes.
 static uint64_t owner_of(const kiln_device_t* device) {
   return (uint64_t)(uintptr_t)device->whole;
 }
@@ -68,8 +68,8 @@ const char* kilni_device_give_up(kiln_device_t* device) {
   return "what ran was stopped: open the device anew";
 }
 
-// A software device comes back, a GPU does not: after its time limit at once,
-// after a fault when nobody in the process has it any more.
+// A software device recovers, a GPU does not: after its time limit at once,
+// after a fault when no code in the process has it open any more.
 static kiln_status_t lost_soft_status(const kiln_device_t* device) {
   kiln_fault_t fault = kiln_fault_default();
   device->fault((uint32_t)device->handle, &fault);
@@ -80,7 +80,7 @@ static kiln_status_t lost_soft_status(const kiln_device_t* device) {
                    "limit",
                    device->name),
         "open the device anew, or end the process; what was made on the lost "
-        "one is lost with it");
+        "device is lost with it");
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(DEVICE_LOST, "\"%s\" is lost to this process: %s",
@@ -89,8 +89,8 @@ static kiln_status_t lost_soft_status(const kiln_device_t* device) {
                      ? "the host had no memory left for an earlier kernel"
                      : "an earlier kernel faulted on it"),
       "end the process, or release every runtime that has opened a software "
-      "device, with all that was opened from it, and open it in a new one; "
-      "the first error that named this device says what was wrong");
+      "device, with all that was opened from it, and open it in a new one; the "
+      "first error that named this device gives the cause");
 }
 
 kiln_status_t kilni_device_lost_status(const kiln_device_t* device) {
@@ -121,7 +121,8 @@ kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
     return kilni_base_status_with_fix(
         status,
         "free device memory, use smaller buffers, or give this process more "
-        "memory: the software device has half of what the machine can give");
+        "memory: the software device has half of the memory that is available "
+        "to the process");
   }
   if (!kilni_table_cuda_result_is_sticky(result)) return status;
   kilni_device_mark_lost(device);
@@ -161,9 +162,9 @@ kiln_status_t kilni_device_check_driver(const kiln_device_t* device,
   if (device->table == other->table) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "%s is of \"%s\", which another driver has than \"%s\"", what,
-                 other->name, device->name),
-      "take objects of devices that one runtime has opened over one driver");
+                 "%s is of \"%s\", which has a different driver than \"%s\"",
+                 what, other->name, device->name),
+      "use objects of devices that one runtime has opened through one driver");
 }
 
 kiln_status_t kilni_device_check_same(const kiln_device_t* device,
@@ -176,7 +177,7 @@ kiln_status_t kilni_device_check_same(const kiln_device_t* device,
     return kilni_device_check_not_lost(other);
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "%s is of \"%s\" and not of \"%s\"", what,
+      KILNI_FAIL(INVALID_ARGUMENT, "%s is of \"%s\", not of \"%s\"", what,
                  other->name, device->name),
       "make all objects of one operation on one device");
 }
@@ -226,10 +227,10 @@ static kiln_status_t left(void) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the stream is still captured: the last release of its graph "
-                 "builder was on another thread than began the capture, and "
-                 "the driver lets only that one end it"),
+                 "builder was not on the thread that began the capture, and "
+                 "the driver lets no other thread end it"),
       "use the stream once on the thread that began the capture "
-      "(kiln_stream_query will do), which ends it, or make another stream; "
+      "(kiln_stream_query suffices), which ends it, or make another stream; "
       "close graph builders on the thread that began them");
 }
 
@@ -310,17 +311,17 @@ static kiln_status_t scope_put_back(kilni_device_scope_t* scope,
   kiln_status_t failed = KILNI_DEVICE_CHECK(
       device, put_mode_back(scope), "cuThreadExchangeStreamCaptureMode");
   if (!kiln_status_is_ok(failed)) {
-    status = KILNI_ANNOTATE(kilni_base_status_join(status, failed),
-                            "the thread's capture mode was not put back: it "
-                            "stays relaxed");
+    status = KILNI_ANNOTATE(
+        kilni_base_status_join(status, failed),
+        "the thread's capture mode was not restored: it stays relaxed");
   }
   failed =
       KILNI_DEVICE_CHECK(device, put_context_back(scope), "cuCtxSetCurrent");
   if (!kiln_status_is_ok(failed)) {
-    status = KILNI_ANNOTATE(kilni_base_status_join(status, failed),
-                            "the caller's context was not put back: that of "
-                            "\"%s\" stays current",
-                            device->name);
+    status = KILNI_ANNOTATE(
+        kilni_base_status_join(status, failed),
+        "the caller's context was not restored: that of \"%s\" stays current",
+        device->name);
   }
   return status;
 }
@@ -348,7 +349,7 @@ kiln_status_t kilni_device_scope_leave_made(kilni_device_scope_t* scope,
   if (kiln_status_is_ok(status) || kilni_device_is_lost(scope->device)) {
     return status;
   }
-  return KILNI_ANNOTATE(status, "what %s had made is destroyed again", call);
+  return KILNI_ANNOTATE(status, "what %s had made has been destroyed", call);
 }
 
 // ---- The same in a destructor ----
@@ -363,7 +364,7 @@ bool kilni_device_scope_begin_end(kilni_device_scope_t* scope,
   return true;
 }
 
-// A destructor has nobody to tell but the log.
+// A destructor can report to the log only.
 static void scope_tell(kiln_device_t* device, kiln_cu_result_t result,
                        const char* call, const char* doing) {
   if (result == KILN_CU_SUCCESS || result == KILN_CU_ERROR_DEINITIALIZED) {
@@ -380,9 +381,9 @@ void kilni_device_scope_leave_end(kilni_device_scope_t* scope,
   kiln_device_t* device = scope->device;
   scope_tell(device, result, call, "");
   scope_tell(device, put_mode_back(scope), "cuThreadExchangeStreamCaptureMode",
-             " behind a destructor");
+             " after a destructor");
   scope_tell(device, put_context_back(scope), "cuCtxSetCurrent",
-             " behind a destructor");
+             " after a destructor");
 }
 
 void kilni_device_wait_end(kiln_device_t* device) {

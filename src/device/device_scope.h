@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: the way into and out of a driver call, and a public header for the
+// device: entering and leaving a driver call, and a public header for the
 // modules that make such calls for a device.
 //
-// Whoever includes this depends on every row of the driver's table; what only
-// hands devices on needs device_inside.h alone.
+// A file that includes this depends on every row of the driver's table; one
+// that only passes devices on needs device_inside.h alone.
 #ifndef KILN_SRC_DEVICE_DEVICE_SCOPE_H_
 #define KILN_SRC_DEVICE_DEVICE_SCOPE_H_
 
@@ -30,9 +30,9 @@ typedef struct kilni_device_scope_t {
   bool relaxed;
 } kilni_device_scope_t;
 
-// Gets ready for a call, after asking for a fork and a lost device: makes the
-// device's context current if the way says so and it is not, then the capture
-// mode relaxed.
+// Prepares a call, after checking for a fork and a lost device: makes the
+// device's context current if the way requires it and it is not, then relaxes
+// the capture mode.
 kiln_status_t kilni_device_scope_begin(kilni_device_scope_t* scope,
                                        kiln_device_t* device, uint32_t way);
 // The same for a row of the table.
@@ -42,8 +42,8 @@ kiln_status_t kilni_device_scope_enter(kilni_device_scope_t* scope,
 // Puts mode and context back. `status` is the operation's, and wins.
 kiln_status_t kilni_device_scope_leave(kilni_device_scope_t* scope,
                                        kiln_status_t status);
-// The same behind a call that made a handle: if that is all that went wrong,
-// the caller ends the handle again, and the status says so.
+// Does that after a call that made a handle: if nothing else failed, the caller
+// destroys the handle again, and the status reports that.
 kiln_status_t kilni_device_scope_leave_made(kilni_device_scope_t* scope,
                                             kiln_status_t status,
                                             const char* call);
@@ -53,8 +53,8 @@ kiln_status_t kilni_device_scope_leave_made(kilni_device_scope_t* scope,
 kiln_status_t kilni_device_check(kiln_device_t* device, kiln_cu_result_t result,
                                  const char* call, const char* file, int line);
 
-// The same of a call on `device` that is about `other` too: whichever of them a
-// sticky result is of is marked, and its fault told.
+// Does that for a call on `device` that concerns `other` too: the one that a
+// sticky result belongs to is marked, and its fault reported.
 kiln_status_t kilni_device_check_across(kiln_device_t* device,
                                         kiln_device_t* other,
                                         kiln_cu_result_t result,
@@ -67,8 +67,8 @@ kiln_status_t kilni_device_check_across(kiln_device_t* device,
 // Calls a row of the device's table; `out_status` is the result.
 #define KILNI_DEVICE_CALL(out_status, device_, call, ...) \
   KILNI_WAY_CALL(out_status, device_, KILNI_WAY_##call, call, __VA_ARGS__)
-// The same for a row that is about two devices: the one that it is called on,
-// and another, whose sticky error it may be.
+// Does that for a row that concerns two devices: the one that it is called on,
+// and another, which a sticky error may belong to.
 #define KILNI_ACROSS_CALL(out_status, device_, other_, way, call, ...)      \
   KILNI_SCOPED_CALL(                                                        \
       out_status, device_, way,                                             \
@@ -85,7 +85,7 @@ kiln_status_t kilni_device_check_across(kiln_device_t* device,
       out_status, device_, way,                                          \
       KILNI_DEVICE_CHECK((device_), (device_)->table->call(__VA_ARGS__), \
                          #call))
-// `check`, which calls a row and gives its status, in a scope of that way.
+// `check`, which calls a row and returns its status, in a scope of that way.
 #define KILNI_SCOPED_CALL(out_status, device_, way, check)              \
   do {                                                                  \
     kilni_device_scope_t scope_;                                        \
@@ -96,8 +96,9 @@ kiln_status_t kilni_device_check_across(kiln_device_t* device,
   } while (0)
 
 // Calls a row that makes `*handle_`, which is 0 unless the call itself worked.
-// With a status other than OK and a handle, the caller destroys that: what
-// was current could not be put back, and a handle nobody gets must not stay.
+// With a status other than OK and a handle, the caller destroys that: what was
+// current could not be restored, and a handle that no caller receives must not
+// stay.
 #define KILNI_DEVICE_CREATE(out_status, device_, handle_, call, ...)     \
   KILNI_WAY_CREATE(out_status, device_, KILNI_WAY_##call, handle_, call, \
                    __VA_ARGS__)

@@ -49,8 +49,8 @@ static kiln_status_t init_imports(kiln_pool_t* pool) {
   return kiln_ok();
 }
 
-// The device that opened a pool may use it, unless it is another one than the
-// pool's: then it is told so.
+// The device that opened a pool may use it, unless it differs from the pool's
+// device: then access is granted.
 static kiln_status_t shared_let_in(kiln_pool_t* pool) {
   kiln_device_t* device = pool->device;
   kiln_cu_mem_access_desc_t desc = {
@@ -80,7 +80,7 @@ kiln_status_t kiln_pool_import(kiln_device_t* device, int fd,
   pool->imported = true;
   kiln_status_t status = init_imports(pool);
   if (kiln_status_is_ok(status)) {
-    // The driver takes the number where a pointer stands.
+    // The driver takes the number in place of a pointer.
     KILNI_DEVICE_CREATE(
         status, device, &pool->handle, cuMemPoolImportFromShareableHandle,
         (void*)(uintptr_t)fd, KILN_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
@@ -158,7 +158,7 @@ static kiln_status_t check_import(const kiln_device_t* device,
                          "and a stream")
             : KILNI_FAIL(INVALID_ARGUMENT,
                          "a pool or a stream for a buffer of another process "
-                         "that is of no pool"),
+                         "that is not of a pool"),
         exported->of_pool ? "import the pool, and name it and a stream"
                           : "leave out `pool` and `stream`");
   }
@@ -170,7 +170,7 @@ static kiln_status_t check_import(const kiln_device_t* device,
   if (given->pool->imported) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "`options.pool` is this process's own"),
-      "name the pool that kiln_pool_import gave");
+      "name the pool that kiln_pool_import returned");
 }
 
 static bool shared_try_retain(kiln_buffer_t* buffer) {
@@ -183,8 +183,8 @@ static bool shared_try_retain(kiln_buffer_t* buffer) {
   return false;
 }
 
-// The buffer of this key, retained; or NULL, and `import` stands for it in the
-// list. Waits while another thread is opening it or letting go of it.
+// The buffer of this key, retained; or NULL, and `import` takes its place in
+// the list. Waits while another thread is opening or releasing it.
 static kiln_buffer_t* shared_enter(kilni_device_imports_t* imports,
                                    kilni_device_import_t* import) {
   kiln_buffer_t* found = NULL;

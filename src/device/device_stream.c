@@ -2,9 +2,9 @@
 //
 // device: streams: those it makes, the default ones, and other people's.
 //
-// A handle that exists once stands for one object: the device's registry leads
-// back to it. Only a stream with a foreign owner is not entered, since whoever
-// meets the handle again may have another.
+// A handle that exists once belongs to one object: the device's registry maps
+// it back. Only a stream with a foreign owner is not entered, since the handle
+// may later be adopted with another owner.
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/status_make.h"
@@ -147,7 +147,7 @@ void kilni_device_stream_set_idle(kiln_stream_t* stream, bool idle) {
 
 // ---- Made elsewhere ----
 
-// Gives the object out, or the living one that stands for its handle already.
+// Returns the object, or the living one that already has its handle.
 static void stream_enter(kiln_stream_t* stream, kiln_stream_t** out_stream) {
   kiln_stream_t* first = kilni_base_registry_add(
       &stream->device->registry, &stream->entry, stream_key_of(stream->handle),
@@ -193,7 +193,8 @@ static kiln_status_t ask_context(kiln_device_t* device,
   if (!kiln_status_is_ok(status) || context == device->context) return status;
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "the stream %p is of the context %p, and \"%s\" is used in %p",
+                 "the stream %p belongs to the context %p, and \"%s\" uses the "
+                 "context %p",
                  (void*)handle, (void*)context, device->name,
                  (void*)device->context),
       "adopt it on the device of its own context");
@@ -236,7 +237,7 @@ kiln_status_t kiln_stream_adopt(kiln_device_t* device, void* handle,
     if (owned) kilni_device_owner_release(*owner);
     return kiln_ok();
   }
-  // Somebody else keeps that object's handle alive, for how long who knows.
+  // Other code keeps that object's handle alive, for an unknown time.
   kiln_stream_release(known);
   kiln_stream_t* made = NULL;
   KILNI_RETURN_IF_ERROR(is_default(stream)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: tensor maps, checked field by field: a driver says INVALID_VALUE to
-// whatever is wrong with one.
+// device: tensor maps, checked field by field: a driver returns INVALID_VALUE
+// for every error in one.
 #include <string.h>
 
 #include "base/options.h"
@@ -77,7 +77,7 @@ static kiln_status_t check_words(const kiln_tensor_options_t* given,
       "set it to 1 to 5, with `interleave` and for columns to 3 to 5");
   KILNI_CHECK_ARGUMENT_SAYS(
       given->swizzle <= KILN_TENSOR_SWIZZLE_128_BY_64 && swizzle_goes(given),
-      "options.swizzle", "is no swizzle of that type",
+      "options.swizzle", "is not a swizzle for that type",
       "use a KILN_TENSOR_SWIZZLE_... that the header lists for the type");
   KILNI_CHECK_ARGUMENT_SAYS(
       given->interleave != 32 || given->swizzle == KILN_TENSOR_SWIZZLE_32,
@@ -136,7 +136,7 @@ static kiln_status_t check_steps(kiln_tensor_options_t* given) {
   return kiln_ok();
 }
 
-// The innermost row of a copy, which `field` says.
+// The innermost row of a copy, which `field` specifies.
 static kiln_status_t tensor_check_row(const kiln_tensor_options_t* given,
                                       const char* field, uint32_t elements,
                                       bool in_chunks) {

@@ -2,9 +2,9 @@
 //
 // device: textures and surfaces, through which kernels use arrays.
 //
-// What may be said of them is checked here against the device's attributes;
-// a driver says INVALID_VALUE to all that is wrong. A destroy does not wait for
-// kernels that still use a texture, so that is waited for first.
+// Their options are checked here against the device's attributes; a driver
+// returns INVALID_VALUE for every error. A destroy does not wait for kernels
+// that still use a texture, so that is waited for first.
 #include <float.h>
 #include <string.h>
 
@@ -54,10 +54,10 @@ static kiln_status_t check_aligned(kiln_device_t* device, uint64_t value,
   KILNI_RETURN_IF_ERROR(kilni_device_texture_ask(device, id, &step));
   if (step == 0 || value % step == 0) return kiln_ok();
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT,
-                 "%s of 0x%llx for a texture; \"%s\" wants multiples of %llu",
-                 what, (unsigned long long)value, device->name,
-                 (unsigned long long)step),
+      KILNI_FAIL(
+          INVALID_ARGUMENT,
+          "%s of 0x%llx for a texture; \"%s\" requires multiples of %llu", what,
+          (unsigned long long)value, device->name, (unsigned long long)step),
       "align it, or copy the texels into an array");
 }
 
@@ -80,7 +80,7 @@ static kiln_status_t texture_check_switches(
   return kiln_ok();
 }
 
-// Levels are said of a mipmap only, and its coordinates are normalized.
+// Only a mipmap has levels, and its coordinates are normalized.
 static kiln_status_t check_level_options(const kiln_texture_options_t* given,
                                          const under_t* under) {
   const float most = given->level_most == 0 ? FLT_MAX : given->level_most;
@@ -146,12 +146,12 @@ static kiln_status_t check_sampler(const kiln_texture_options_t* given,
   KILNI_CHECK_ARGUMENT_SAYS(
       given->srgb != KILN_SWITCH_ON ||
           under->format == KILN_CU_AD_FORMAT_UNSIGNED_INT8,
-      "options.srgb", "is on, of texels that are not of 8 bits without sign",
+      "options.srgb", "is on, of texels that are not unsigned 8-bit integers",
       "leave it off, or use texels of KILN_TEXEL_U8");
   KILNI_CHECK_ARGUMENT_SAYS(given->seamless != KILN_SWITCH_ON ||
                                 (under->flags & KILN_CUDA_ARRAY3D_CUBEMAP) != 0,
                             "options.seamless",
-                            "is on, of an array that is no cube",
+                            "is on, of an array that is not a cube",
                             "leave it off, or make the array with `cube`");
   KILNI_RETURN_IF_ERROR(check_level_options(given, under));
   return check_filter(given, under->format);
@@ -348,7 +348,7 @@ static kiln_status_t check_pitched(kiln_device_t* device,
       "a texture over a buffer with a row in bytes"));
   KILNI_CHECK_ARGUMENT_SAYS(given->row_bytes >= given->width * texel_bytes,
                             "texels.row_bytes",
-                            "is less than a row of texels has",
+                            "is less than the size of a row of texels",
                             "set it to the bytes from one row to the next");
   return check_aligned(device, given->row_bytes,
                        KILN_CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT,
@@ -458,7 +458,7 @@ kiln_status_t kiln_surface_create(kiln_array_t* array,
   if (!array->with_surface) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "a surface over an array that was made without"),
+                   "a surface over an array that was made without `surface`"),
         "set `surface` in kiln_array_options_t");
   }
   kiln_device_t* device = array->device;

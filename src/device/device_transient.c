@@ -4,20 +4,19 @@
 //
 // A block is an ordinary stream-ordered buffer that comes back here with its
 // last reference instead of ending: object and memory are used again as they
-// are. Blocks are sorted by class of size. Whoever has the store takes from
-// `idle`, without an atomic operation; a release, on whatever thread, puts its
+// are. Blocks are sorted by class of size. The owner of the store takes from
+// `idle`, without an atomic operation; a release, on any thread, pushes its
 // block on the stack `returned`, which is taken as a whole when `idle` has
-// nothing that fits. Nothing is allocated, locked or asked of the driver on
-// that way.
+// nothing that fits. That path has no allocation, lock or driver call.
 //
-// The bounds hold for all blocks there are, handed out or not: what would go
-// beyond them is an ordinary buffer that ends with its last reference. So a
-// release has nothing to check.
+// The limits apply to all blocks, in use or not: a block that would exceed them
+// is an ordinary buffer that ends with its last reference. So a release has
+// nothing to check.
 //
 // The end: the store puts the mark `closed` on the stack, from which moment on
 // releases end their blocks themselves, and adds the number of blocks that are
-// out to `left`, from which each of them takes one. Whoever brings `left` to
-// zero, behind that, ends the store's own memory.
+// out to `left`, from which each of them takes one. The thread that then brings
+// `left` to zero frees the store's own memory.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -46,11 +45,11 @@ struct kiln_transient_t {
   uint32_t max_blocks;
   uint32_t reserved;
 
-  // Of whoever takes and trims, one at a time.
+  // Of the thread that takes and trims, one at a time.
   kiln_buffer_t* idle[CLASSES];
   kiln_transient_stats_t counts;
 
-  // Of everybody.
+  // Of all threads.
   _Atomic(kiln_buffer_t*) returned;
   atomic_llong left;
   kiln_buffer_t closed;  // only its address is used
@@ -58,7 +57,7 @@ struct kiln_transient_t {
 
 // ---- Classes of size ----
 
-// The class of blocks that hold `bytes`, and their size.
+// The class of blocks that fit `bytes`, and their size.
 static uint32_t transient_class_of(uint64_t bytes, uint64_t* out_size) {
   uint64_t steps = (bytes + STEP_BYTES - 1) / STEP_BYTES;
   if (steps <= EVEN_CLASSES) {
@@ -176,7 +175,7 @@ static kiln_status_t transient_check_options(
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
                    "a store for the per-thread default stream of \"%s\", which "
-                   "is another stream on another thread",
+                   "is a different stream on each thread",
                    stream->device->name),
         "make the store for a stream of kiln_stream_create");
   }
@@ -184,7 +183,8 @@ static kiln_status_t transient_check_options(
   if (given->pool->imported) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "`options.pool` is of another process, and gives no blocks"),
+                   "`options.pool` is of another process and cannot allocate "
+                   "blocks here"),
         "name a pool of this process");
   }
   return kilni_device_check_memory(stream->device, given->pool->device,
@@ -290,7 +290,7 @@ static kiln_status_t miss(kiln_transient_t* store, uint64_t size,
                           uint64_t capacity, kiln_buffer_t** out_buffer) {
   store->counts.misses++;
   if (capacity <= store->max_bytes && !transient_has_space(store, capacity)) {
-    // As many idle blocks make way as are in it.
+    // As many idle blocks are freed as are in it.
     uint64_t others = store->counts.bytes - store->counts.idle_bytes;
     uint64_t space = store->max_bytes - capacity;
     uint32_t out = store->counts.blocks - store->counts.idle_blocks;
@@ -305,7 +305,7 @@ static kiln_status_t miss(kiln_transient_t* store, uint64_t size,
       store->counts.idle_blocks == 0) {
     return status;
   }
-  // What lies idle here may be what is missing.
+  // Blocks that are idle here may be the missing memory.
   kiln_status_free(status);
   transient_shrink(store, 0, 0);
   return make_block(store, size, 0, false, out_buffer);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: virtual memory: reserved addresses with memory put behind them.
+// device: virtual memory: reserved addresses that memory is mapped to.
 //
-// What a driver wants of its callers is kept here: a mapping is of the whole of
-// what was created, from its beginning; addresses are given back as the exact
-// pair that was reserved, behind the last mapping; taking memory away does not
-// wait for work that uses it, so that is waited for first. The handle of a
-// piece of memory is let go as soon as it is mapped: the mapping keeps it.
+// This file keeps the driver's rules: a mapping is of the whole of what was
+// created, from its beginning; addresses are released as the exact pair that
+// was reserved, after the last mapping; unmapping does not wait for work that
+// uses the memory, so that is waited for first. The handle of memory is
+// released as soon as it is mapped: the mapping retains it.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -84,7 +84,7 @@ static kiln_status_t open_access(kiln_virtual_t* memory, uint64_t from,
   return status;
 }
 
-// Puts a piece of memory behind what is there. All or nothing.
+// Appends mapped memory. All or nothing.
 static kiln_status_t map_piece(kiln_virtual_t* memory,
                                kiln_cu_mem_handle_t handle, uint64_t from,
                                uint64_t bytes) {
@@ -136,15 +136,14 @@ kiln_status_t kiln_virtual_grow(kiln_virtual_t* memory, uint64_t size_bytes) {
                    "are reserved",
                    (unsigned long long)size_bytes,
                    (unsigned long long)memory->reserved),
-        "set `reserve_bytes` in kiln_virtual_options_t to the most it may "
-        "become");
+        "set `reserve_bytes` in kiln_virtual_options_t to its maximum size");
   }
   if (size_bytes <= size) return kiln_ok();
   if (memory->piece_count == PIECES) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "virtual memory that was grown %d times",
                    PIECES),
-        "grow by more at a time, by half of what there is for instance");
+        "grow by more at a time, for instance by half of its size");
   }
   uint64_t more = virtual_whole_pages(memory, size_bytes) - size;
   kiln_status_t status = add_piece(memory, size, more);
@@ -216,7 +215,7 @@ kiln_status_t kiln_virtual_create(kiln_device_t* device, uint64_t size_bytes,
   KILNI_CHECK_ARGUMENT_SAYS(
       given.reserve_bytes == 0 || given.reserve_bytes >= size_bytes,
       "options.reserve_bytes", "is less than the size",
-      "leave it 0, or set it to as far as it may ever grow");
+      "leave it 0, or set it to the maximum size");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(device->host));
   KILNI_RETURN_IF_ERROR(virtual_check_can(device));
   void* block = NULL;

@@ -17,7 +17,7 @@ enum {
   KILNI_LAUNCH_ATTRIBUTES = 16,  // more than there are
 };
 
-// What a driver is told beside shape and arguments. one-thread
+// What a driver is given besides shape and arguments. one-thread
 typedef struct kilni_device_launch_how_t {
   uint32_t count;
   bool cooperative;
@@ -34,15 +34,15 @@ enum { KILNI_GIVEN_NOTHING = 0, KILNI_GIVEN_OTHER = 1 };
 
 // One kernel in one shape with its arguments (device_prepared.c).
 //
-// What a run looks at comes first and lies together: behind a driver's call,
-// which goes over more than the nearest cache has, each line is fetched anew.
+// What a run reads comes first and is contiguous: after a driver's call, which
+// exceeds the nearest cache, each line is fetched again.
 struct kiln_launch_t {
   kiln_device_t* device;  // of the kernel
-  // Why it cannot go the short way, and all of it in one load.
+  // Why it cannot take the short path, all of it in one load.
   union {
     struct {
       uint32_t missing;     // arguments without a value
-      uint32_t attributes;  // that the driver is told: how.count
+      uint32_t attributes;  // that the driver is given: how.count
     };
     uint64_t detour;
   };
@@ -60,7 +60,7 @@ struct kiln_launch_t {
   kiln_buffer_t** buffers;
   uint32_t count;       // of parameters that are known
   uint32_t space;       // bytes of `packed`
-  size_t packed_bytes;  // in use, of a kernel that nobody describes
+  size_t packed_bytes;  // in use, of a kernel without a description
   void** values;        // one for each parameter, into `packed`
   uint8_t* packed;      //
   // For each argument with a value what it was, so that another of the same
@@ -79,8 +79,8 @@ static inline uint64_t kilni_device_argument_shape(
   return (uint64_t)argument->bytes << 32 | argument->kind;
 }
 
-// The short way of kiln_launch_set: true if it was a number or an address, as
-// the last one was, which had been checked. No buffer is noted for it.
+// The short path of kiln_launch_set: true if it was a number or an address, as
+// the last one was, which had been checked. No buffer is recorded for it.
 static inline bool kilni_device_launch_set_shortly(
     kiln_launch_t* launch, uint32_t index, const kiln_argument_t* argument) {
   if (launch == NULL || index >= launch->count ||
@@ -100,8 +100,8 @@ kiln_status_t kilni_device_launch_check_given(const kiln_launch_t* launch);
 
 // ---- device_check.c ----
 
-// LIMIT_EXCEEDED with the name of what is too much, how much it is, and how
-// much `whose` has.
+// LIMIT_EXCEEDED with the name of the value, the value, and the limit of
+// `whose`.
 kiln_status_t kilni_device_launch_over(const kiln_kernel_t* kernel,
                                        const char* what, uint64_t value,
                                        uint64_t limit, const char* whose);
@@ -131,7 +131,7 @@ kiln_status_t kilni_device_argument_check_count(const kiln_kernel_t* kernel,
                                                 uint32_t count);
 
 // Where an argument of so many bytes goes behind `at` bytes of others, of a
-// kernel that nobody describes: by its size.
+// kernel without a description: by its size.
 static inline size_t kilni_device_argument_align(size_t at, size_t bytes) {
   size_t align = 1;
   while (align < 8 && bytes % (align * 2) == 0) align *= 2;
@@ -146,7 +146,7 @@ kiln_status_t kilni_device_launch_how(kiln_kernel_t* kernel,
                                       const kiln_launch_config_t* config,
                                       kilni_device_launch_how_t* out_how);
 
-// The grid against what a checked `how` says of it.
+// Checks the grid against a checked `how`.
 kiln_status_t kilni_device_launch_check_grid(
     const kiln_kernel_t* kernel, const kilni_device_launch_how_t* how,
     const uint32_t grid[3]);
@@ -157,7 +157,7 @@ kiln_status_t kilni_device_launch_check_resident(
     const kiln_kernel_t* kernel, const kilni_device_launch_how_t* how,
     const kiln_device_t* device, uint64_t blocks);
 
-// What lets a launch start before the kernel in front of it has ended.
+// What lets a launch start before the preceding kernel has ended.
 static inline kiln_cu_launch_attribute_t kilni_device_launch_early(void) {
   kiln_cu_launch_attribute_t attribute;
   memset(&attribute, 0, sizeof(attribute));
@@ -166,8 +166,8 @@ static inline kiln_cu_launch_attribute_t kilni_device_launch_early(void) {
   return attribute;
 }
 
-// kiln_launch_run of a launch without attributes, with that one: for who knows
-// that the kernel waits, and what is in front of it on the stream too.
+// kiln_launch_run of a launch without attributes, with that one: for a caller
+// that knows that the kernel waits, and what precedes it on the stream.
 kiln_status_t kilni_device_launch_run_early(kiln_launch_t* launch,
                                             kiln_stream_t* stream);
 

@@ -13,8 +13,8 @@ struct kiln_array_t {
   bool with_surface;
   uint32_t texel_bytes;
   kiln_mipmap_t* mipmap;  // whose level it is, and which ends the handle
-  bool foreign;           // the handle is somebody else's
-  kiln_owner_t owner;     // of that; may be nobody
+  bool foreign;           // the handle is foreign
+  kiln_owner_t owner;     // of that; may be none
   kilni_base_registry_entry_t entry;
   kiln_cu_array_desc_t desc;
   kiln_cu_array_t handle;

@@ -2,15 +2,15 @@
 //
 // dispatch: threads that copy host memory together.
 //
-// A copy under way stands in a place. Who works at it counts itself in first
-// and then looks whether the place is still open; who asked for it closes the
-// place first and then waits for those that are counted: one of the two sees
-// the other. Threads without work look round for a short while, where there are
-// cores for that, and then sleep.
+// A copy in progress has a slot. A thread that works on it first counts itself
+// in and then checks that the slot is still open; the caller first closes the
+// slot and then waits for those that are counted: one of the two sees the
+// other. Threads without work spin for a short while, where there are cores for
+// that, and then sleep.
 //
-// A copy is in slices, one for each thread and the last one for who asked, and
-// a slice in shares. A thread takes the shares of its own slice first: those of
-// pinned memory that is used again and again are then in its own cache.
+// A copy is in slices, one for each thread and the last one for the caller, and
+// a slice is in shares. A thread takes the shares of its own slice first:
+// pinned memory that is reused is then in its own cache.
 #include "dispatch/copy_crew.h"
 
 #include <stdatomic.h>
@@ -29,7 +29,8 @@ enum {
   PAGE = 4096,
   SHARES = 4,  // of a slice
   LEAST_SHARE = 32 << 10,
-  LARGEST_SHARE = 128 << 10,  // who is done waits for one of the others
+  LARGEST_SHARE = 128 << 10,  // a thread that is done waits for one of the
+                              // others
   ALONE_BYTES = 64 << 10,     // too little to be divided
   STREAMED_BYTES = 32 << 10,
   LOOKS = 64,  // between two looks at the clock
@@ -43,7 +44,7 @@ typedef struct place_t {
   atomic_bool awaited;  // its asker sleeps
   atomic_uint workers;
   atomic_ullong number;                      // the older copy first
-  atomic_uint left;                          // shares that nobody has
+  atomic_uint left;                          // shares that no thread has taken
   atomic_uint taken_of[KILNI_CREW_THREADS];  // shares of each slice
   uint32_t slices;
   uint32_t shares;  // of a slice
@@ -57,7 +58,7 @@ typedef struct place_t {
 
 struct kilni_dispatch_crew_t {
   kiln_allocator_t allocator;
-  uint32_t threads;  // to start: all but who asks
+  uint32_t threads;  // to start: all but the caller
   bool looks;        // there are cores for looking round
   bool has_lock;
   bool has_roster;
@@ -151,7 +152,7 @@ static void copy_crew_leave(kilni_dispatch_crew_t* crew, place_t* place) {
   kilni_base_mutex_unlock(&crew->lock);
 }
 
-// The oldest copy that has something left, among those behind `above`.
+// The oldest copy with shares left, among those after `above`.
 static place_t* copy_crew_find_work(kilni_dispatch_crew_t* crew,
                                     unsigned long long* above) {
   place_t* oldest = NULL;
@@ -249,7 +250,7 @@ kiln_status_t kilni_dispatch_crew_start(kilni_dispatch_crew_t* crew) {
   kilni_base_mutex_unlock(&crew->roster);
   if (kiln_status_is_ok(status)) return kiln_ok();
   return kilni_base_status_with_fix(
-      KILNI_ANNOTATE(status, "starting %u threads that copy",
+      KILNI_ANNOTATE(status, "starting %u copy threads",
                      (unsigned)crew->threads),
       "ask for fewer `copy_threads`, or allow the process more threads");
 }

@@ -2,9 +2,9 @@
 //
 // dispatch: threads that copy host memory together.
 //
-// A copy is divided among those who have nothing else to do; whoever asked for
-// it does its share. So a copy is done whether or not there are threads at the
-// moment, and several may be under way at once. Knows nothing of devices.
+// A copy is divided among idle threads; the caller does its share. So a copy is
+// done whether or not threads are free, and several may be in progress at once.
+// Knows nothing of devices.
 #ifndef KILN_SRC_DISPATCH_COPY_CREW_H_
 #define KILN_SRC_DISPATCH_COPY_CREW_H_
 
@@ -14,7 +14,7 @@
 #include "kiln/allocator.h"
 #include "kiln/status.h"
 
-enum { KILNI_CREW_THREADS = 16 };  // most of one, with the one who asks
+enum { KILNI_CREW_THREADS = 16 };  // maximum of one, with the caller
 
 // Threads, and the copies they are at. thread-safe
 typedef struct kilni_dispatch_crew_t kilni_dispatch_crew_t;
@@ -25,20 +25,20 @@ typedef struct kilni_dispatch_copy_t {
   const void* from;
   size_t bytes;
   uint32_t place;    // where the threads see it; 0: they do not
-  bool past_caches;  // nobody reads it soon
+  bool past_caches;  // it is not read soon
 } kilni_dispatch_copy_t;
 
-// `threads` copy together: who asks, and all others, which are to be started;
-// 1: who asks copies alone. Starts none now.
+// `threads` copy together: the caller and the others, which are yet to be
+// started; 1: the caller copies alone. Starts none now.
 kiln_status_t kilni_dispatch_crew_create(kiln_allocator_t allocator,
                                          uint32_t threads,
                                          kilni_dispatch_crew_t** out_crew);
-// Nobody may use it any more. NULL is accepted.
+// It may not be used any more. NULL is accepted.
 void kilni_dispatch_crew_destroy(kilni_dispatch_crew_t* crew);
 
 // Starts the threads that are not there; all of them, or none and a status.
 kiln_status_t kilni_dispatch_crew_start(kilni_dispatch_crew_t* crew);
-// Ends the threads behind what they are doing; a start makes others.
+// Ends the threads after their current work; a start makes others.
 void kilni_dispatch_crew_rest(kilni_dispatch_crew_t* crew);
 // How many threads run, without askers.
 uint32_t kilni_dispatch_crew_running(const kilni_dispatch_crew_t* crew);

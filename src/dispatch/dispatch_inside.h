@@ -28,13 +28,13 @@ void kilni_dispatch_range_end(const kiln_nvtx_table_t* ranges);
 enum {
   KILNI_OWN_STREAMS = 64,    // most that there may be
   KILNI_SEEN_STREAMS = 64,   // that are remembered
-  KILNI_MEMORY_STREAMS = 2,  // behind them: allocations, and frees
+  KILNI_MEMORY_STREAMS = 2,  // after them: allocations, and frees
 };
 
 // One of the dispatcher's streams. thread-safe
 //
-// `store` is for one thread at a time: who takes it leaves NULL, and who finds
-// NULL does without.
+// `store` is for one thread at a time: a thread that takes it leaves NULL, and
+// one that finds NULL does without.
 typedef struct kilni_dispatch_own_stream_t {
   _Atomic(kiln_stream_t*) stream;    // NULL: not made yet
   _Atomic(kiln_transient_t*) store;  // NULL: not made yet, or taken
@@ -44,12 +44,12 @@ typedef struct kilni_dispatch_own_stream_t {
 
 // Streams of callers that work was put on. thread-safe
 //
-// Looked through without a lock, changed under one, which is not held over a
-// driver call.
+// Searched without a lock, changed under one, which is not held during a driver
+// call.
 typedef struct kilni_dispatch_seen_t {
   kilni_base_mutex_t lock;
   atomic_uint count;
-  uint32_t next;  // to make way
+  uint32_t next;  // to make space
   _Atomic(kiln_stream_t*) streams[KILNI_SEEN_STREAMS];
 } kilni_dispatch_seen_t;
 
@@ -68,8 +68,8 @@ enum {
 
 // One place of the table. thread-safe
 //
-// `id` is 0 while nothing is there. Who reads the others asks for it before and
-// behind; who changes them has the lock.
+// `id` is 0 while the slot is empty. A reader of the other fields reads it
+// before and after them; a writer has the lock.
 typedef struct kilni_dispatch_resident_slot_t {
   atomic_ullong id;
   atomic_ullong address;
@@ -81,7 +81,7 @@ typedef struct kilni_dispatch_resident_slot_t {
 
 // thread-safe
 typedef struct kilni_dispatch_residents_t {
-  kilni_base_mutex_t lock;  // held for a few loads, and never over a call
+  kilni_base_mutex_t lock;  // locked for a few loads, and never during a call
   uint64_t tag;     // of this dispatcher, in the bits above the generation
   uint64_t budget;  // under the lock, as all up to `made`
   uint64_t bytes;
@@ -94,7 +94,7 @@ typedef struct kilni_dispatch_residents_t {
   _Atomic(kilni_dispatch_resident_slot_t*) chunks[KILNI_RESIDENT_CHUNKS];
 } kilni_dispatch_residents_t;
 
-// What a name stands for. thread-compatible
+// What a name refers to. thread-compatible
 typedef struct kilni_dispatch_resident_view_t {
   uint64_t address;
   uint64_t bytes;
@@ -130,8 +130,8 @@ static inline bool kilni_dispatch_trap_is_set(
   return __atomic_load_n(&record->host->set, __ATOMIC_ACQUIRE) != 0;
 }
 
-// Records that nobody uses, and the pages that they are of. thread-safe under
-// the lock, which is not held over a driver call
+// Unused records, and the pages that they are of. thread-safe under the lock,
+// which is not held during a driver call
 typedef struct kilni_dispatch_traps_t {
   kilni_base_mutex_t lock;
   kilni_dispatch_trap_record_t* free;
@@ -162,7 +162,7 @@ struct kiln_dispatcher_t {
   kiln_cache_t* cache;
   kiln_linker_t* linker;
   kilni_dispatch_counters_t* counters;  // NULL: off
-  const kiln_nvtx_table_t* ranges;      // NULL: off, or nobody listens
+  const kiln_nvtx_table_t* ranges;      // NULL: off, or no profiler listens
   kilni_dispatch_staging_t* staging;
   atomic_uint pipelines;
   atomic_uint pendings;
@@ -177,8 +177,8 @@ struct kiln_dispatcher_t {
 kiln_status_t kilni_dispatch_own_stream(kiln_dispatcher_t* dispatcher,
                                         uint32_t index,
                                         kiln_stream_t** out_stream);
-// Whether it is one that only this dispatcher puts work on: launches may then
-// overlap each other by default, since all that is in front of them waits.
+// Whether only this dispatcher puts work on it: launches may then overlap each
+// other by default, since all work before them waits.
 bool kilni_dispatch_stream_is_ours(const kiln_dispatcher_t* dispatcher,
                                    const kiln_stream_t* stream);
 // The caller's stream after a look at it, or for NULL the first own one; and
@@ -190,7 +190,7 @@ kiln_status_t kilni_dispatch_stream(kiln_dispatcher_t* dispatcher,
 // on those it has seen.
 kiln_status_t kilni_dispatch_streams_join(kiln_dispatcher_t* dispatcher,
                                           kiln_stream_t* stream);
-// Device memory for work on `stream`, freed behind it by its release.
+// Device memory for work on `stream`, freed after it by its release.
 kiln_status_t kilni_dispatch_transient_buffer(kiln_dispatcher_t* dispatcher,
                                               kiln_stream_t* stream,
                                               uint64_t bytes,
@@ -226,7 +226,7 @@ static inline kilni_dispatch_resident_slot_t* kilni_dispatch_resident_slot(
   return chunk == NULL ? NULL : &chunk[at];
 }
 
-// Reads what a name stands for, without a lock; false: it is none.
+// Reads what a name refers to, without a lock; false: it is not a name.
 static inline bool kilni_dispatch_resident_find(
     kilni_dispatch_residents_t* table, kiln_resident_t resident,
     kilni_dispatch_resident_view_t* out_view) {
@@ -244,8 +244,8 @@ static inline bool kilni_dispatch_resident_find(
   return atomic_load_explicit(&slot->id, memory_order_relaxed) == resident.id;
 }
 
-// The same with a status. INVALID_ARGUMENT, for a name
-// that is none, without a word about whose.
+// Does that with a status. INVALID_ARGUMENT, for an invalid name, without a
+// text that names its owner.
 kiln_status_t kilni_dispatch_resident_look(
     kiln_dispatcher_t* dispatcher, kiln_resident_t resident,
     kilni_dispatch_resident_view_t* out_view);
@@ -253,7 +253,7 @@ kiln_status_t kilni_dispatch_resident_look(
 kiln_status_t kilni_dispatch_resident_get(kiln_dispatcher_t* dispatcher,
                                           kiln_resident_t resident,
                                           kiln_buffer_t** out_buffer);
-// Gives that back behind work on `stream`, which may have been freed meanwhile.
+// Returns it after the work on `stream`, which may have been freed meanwhile.
 kiln_status_t kilni_dispatch_resident_put(kiln_dispatcher_t* dispatcher,
                                           kiln_resident_t resident,
                                           kiln_buffer_t* buffer,
@@ -299,40 +299,40 @@ struct kiln_pending_t {
   uint64_t timeout_ns;  // 0: none
   atomic_ullong wait_ns;
   kilni_dispatch_pending_of_t of;
-  kilni_dispatch_pending_end_t how;      // once the state says so
+  kilni_dispatch_pending_end_t how;      // once the state allows it
   kilni_dispatch_trap_record_t* record;  // NULL: the code cannot trap
   kiln_kernel_t* kernel;                 // kept loaded; may be NULL
   char* label;                           // for messages
-  kiln_pending_t* next;                  // in limbo
+  kiln_pending_t* next;                  // deferred
 };
 
-// One with its events, which nobody has recorded yet. `label` is copied.
+// One with its events, not yet recorded. `label` is copied.
 kiln_status_t kilni_dispatch_pending_create(kiln_dispatcher_t* dispatcher,
                                             const char* label, bool timed,
                                             kiln_pending_t** out_pending);
-// Behind the last operation: records its end.
+// After the last operation: records its end.
 kiln_status_t kilni_dispatch_pending_finish(kiln_pending_t* pending,
                                             kiln_stream_t* stream);
-// A record of zeroes, and its way back: behind the work that it was for.
+// A record of zeroes, and its return: after the work that it was for.
 kiln_status_t kilni_dispatch_trap_take(
     kiln_dispatcher_t* dispatcher, kilni_dispatch_trap_record_t** out_record);
 void kilni_dispatch_trap_give(kiln_dispatcher_t* dispatcher,
                               kilni_dispatch_trap_record_t* record);
-// The same behind all that is on streams by now, without waiting for it.
+// Does that after all work that is now on streams, without waiting for it.
 void kilni_dispatch_trap_retire(kiln_dispatcher_t* dispatcher,
                                 kilni_dispatch_trap_record_t* record);
 // Pages that no record of is in use go back.
 void kilni_dispatch_traps_trim(kiln_dispatcher_t* dispatcher);
 uint32_t kilni_dispatch_traps_count(kiln_dispatcher_t* dispatcher);
 void kilni_dispatch_traps_deinit(kiln_dispatcher_t* dispatcher);
-// What a record says, and as a status.
+// What a record reports, and as a status.
 void kilni_dispatch_trap_read(const kiln_program_trap_t* record,
                               kiln_trap_t* out_trap);
 kiln_status_t kilni_dispatch_trap_status(const char* label,
                                          const kiln_trap_t* trap);
 // A fixpoint that reached its limit.
 kiln_status_t kilni_dispatch_rounds_status(const char* label, uint32_t rounds);
-// Ends some of those whose work is done: what every call can bear.
+// Ends some of those whose work is done: few enough for every call.
 void kilni_dispatch_limbo_look(kiln_dispatcher_t* dispatcher);
 // Ends those whose work is done; `all`: waits for the others too, unless the
 // device is lost.

@@ -93,7 +93,7 @@ static kiln_status_t make_check_options(kiln_dispatcher_options_t* given) {
         KILNI_FAIL(INVALID_ARGUMENT, "a %s without a %s",
                    given->cache != NULL ? "cache" : "linker",
                    given->cache != NULL ? "linker" : "cache"),
-        "give both, or none: what the linker makes is what the cache keeps");
+        "give both, or none: the cache stores what the linker makes");
   }
   return check_staging(given);
 }

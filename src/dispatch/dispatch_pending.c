@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dispatch: work under way, and how it ended.
+// dispatch: work in progress, and how it ended.
 //
-// One that is released before its work is done goes to limbo: the device may
-// still write its trap records. Whoever makes or ends pendings looks there.
+// One that is released before its work is done goes to the deferred list: the
+// device may still write its trap records. Calls that make or end pendings
+// check that list.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -23,7 +24,7 @@ static kiln_status_t pending_make_event(kiln_dispatcher_t* dispatcher,
   return kiln_event_create(dispatcher->device, &options, out_event);
 }
 
-// Ends one that nobody refers to and whose work is done, or was never begun.
+// Ends one without references whose work is done, or was never begun.
 static void pending_destroy(kiln_pending_t* pending) {
   kiln_dispatcher_t* dispatcher = pending->dispatcher;
   kiln_event_release(pending->start);
@@ -80,7 +81,7 @@ kiln_status_t kilni_dispatch_pending_finish(kiln_pending_t* pending,
   return status;
 }
 
-// ---- Limbo ----
+// ---- The deferred list ----
 
 static bool pending_is_over(kiln_pending_t* pending) {
   bool ready = true;
@@ -91,7 +92,7 @@ static bool pending_is_over(kiln_pending_t* pending) {
   return known && ready;
 }
 
-// Behind those that wait there.
+// After those that already wait.
 static void put_last(kilni_dispatch_limbo_t* limbo, kiln_pending_t* pending) {
   pending->next = NULL;
   kilni_base_mutex_lock(&limbo->lock);
@@ -112,8 +113,8 @@ static kiln_pending_t* take_first(kilni_dispatch_limbo_t* limbo) {
   return pending;
 }
 
-// Each call looks at others, so that none is forgotten behind work that takes
-// long, and no call at many that are not over.
+// Each call checks others, so that long work does not hide any, and no call
+// checks many that are not done.
 void kilni_dispatch_limbo_look(kiln_dispatcher_t* dispatcher) {
   for (int waits = 0; waits < LOOKS;) {
     kiln_pending_t* pending = take_first(&dispatcher->limbo);
@@ -201,7 +202,7 @@ static void pending_look(kiln_pending_t* pending) {
   }
 }
 
-// Several threads may look at once: the first one to find it out says so.
+// Several threads may look at once: the first to find it reports it.
 static void find_end(kiln_pending_t* pending) {
   kilni_base_mutex_t* lock = &pending->dispatcher->limbo.lock;
   kilni_base_mutex_lock(lock);
@@ -221,7 +222,8 @@ static void find_end(kiln_pending_t* pending) {
 static kiln_status_t limit_passed(kiln_pending_t* pending) {
   kiln_status_t status = kilni_device_end_of_time(
       pending->dispatcher->device,
-      KILNI_FAIL(DEVICE_LOST, "\"%s\" had not ended %.3g s after its dispatch",
+      KILNI_FAIL(DEVICE_LOST,
+                 "\"%s\" had not finished %.3g s after its dispatch",
                  pending->label, (double)pending->timeout_ns * 1e-9),
       "give it more time (`timeout_ns`), or look for a loop or a wait that "
       "never ends");
@@ -318,7 +320,7 @@ kiln_status_t kiln_pending_times(kiln_pending_t* pending,
   KILNI_CHECK_ARGUMENT(pending != NULL, "pending");
   if (pending->start == NULL) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_STATE, "nobody took the time of \"%s\"",
+        KILNI_FAIL(INVALID_STATE, "the dispatch of \"%s\" was not timed",
                    pending->label),
         "dispatch it with `timed`");
   }

@@ -4,9 +4,8 @@
 // device memory that work on them needs for a short while.
 //
 // A caller's stream is remembered as long as there is space, so that memory can
-// be freed behind what was put on it. Where there is none, the one that makes
-// way is waited for by the stream of frees, which is the same for every free
-// that comes.
+// be freed after the work on it. Where there is none, the stream of frees waits
+// for the one that is dropped, which covers every later free.
 #include "base/status_make.h"
 #include "dispatch/dispatch_inside.h"
 
@@ -209,7 +208,7 @@ static kiln_status_t make_plainly(kiln_dispatcher_t* dispatcher,
   return kiln_buffer_create(dispatcher->device, bytes, &options, out_buffer);
 }
 
-// Whoever has taken the store out of its place asks it what it did.
+// The thread that took the store out of its place reads its counters.
 static kiln_status_t acquire(kiln_dispatcher_t* dispatcher,
                              kiln_transient_t* store, uint64_t bytes,
                              kiln_buffer_t** out_buffer) {

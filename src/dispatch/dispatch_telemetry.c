@@ -87,7 +87,7 @@ kiln_status_t kiln_pipeline_trace(const kiln_pipeline_t* pipeline,
   KILNI_CHECK_ARGUMENT(pipeline != NULL, "pipeline");
   if (pipeline->dispatcher->counters == NULL) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_STATE, "nobody took the times of making \"%s\"",
+        KILNI_FAIL(INVALID_STATE, "the making of \"%s\" was not timed",
                    pipeline->label),
         "make its dispatcher with `telemetry`");
   }

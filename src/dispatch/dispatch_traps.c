@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dispatch: records that threads which trap write to, in memory that host and
-// device share. Taken for one dispatch and given back behind it.
+// dispatch: records that trapping threads write to, in memory that host and
+// device share. Taken for one dispatch and returned after it.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -105,7 +105,7 @@ static void end_pages(kiln_dispatcher_t* dispatcher,
   }
 }
 
-// Under the lock: pages that nobody uses, taken out of both lists.
+// Under the lock: unused pages, taken out of both lists.
 static kilni_dispatch_trap_page_t* take_out_pages(
     kilni_dispatch_traps_t* traps) {
   kilni_dispatch_trap_page_t* idle = NULL;
@@ -173,7 +173,8 @@ kiln_status_t kilni_dispatch_trap_status(const char* label,
                  (unsigned)trap->thread[2], (unsigned)trap->block[0],
                  (unsigned)trap->block[1], (unsigned)trap->block[2]),
       "look for trap(%u, ...) in the program: its second operand is the "
-      "address; a program of the library stops so at a number over its limit, "
-      "which is the address then: its page in docs/library/ says the limits",
+      "address; a program of the library traps so when a number exceeds its "
+      "limit, and the address is then that number: its page in docs/library/ "
+      "gives the limits",
       (unsigned)trap->tag);
 }

@@ -22,7 +22,8 @@ void kilni_dispatch_plan_arguments(const kiln_pipeline_t* pipeline,
   }
 }
 
-// Of a kernel that nobody describes the driver wants all in one piece.
+// For a kernel without a description, the driver requires all arguments in one
+// block.
 static kiln_status_t launch_undescribed(const kiln_pipeline_t* pipeline,
                                         const kilni_dispatch_plan_t* plan,
                                         kiln_stream_t* stream,
@@ -49,7 +50,7 @@ static kiln_status_t pipeline_dispatch_launch(const kiln_pipeline_t* pipeline,
   if (!pipeline->kernel->info.params_known) {
     return launch_undescribed(pipeline, plan, stream, list);
   }
-  // The driver only reads; its interface says void* all the same.
+  // The driver only reads, although its interface has void*.
   if (pipeline->argument_count > 0) memcpy(&values, &list, sizeof(values));
   if (!plan->has_how && !plan->early) {
     KILNI_STREAM_CALL(status, stream, cuLaunchKernel, pipeline->kernel->handle,
@@ -171,13 +172,13 @@ static kiln_status_t bring_out(kiln_pipeline_t* pipeline,
         pipeline->dispatcher->staging, stream, taken->buffers[i], 0,
         bound->bytes, bindings[i].value.out, false);
     if (kiln_status_is_ok(status)) continue;
-    // Some of the caller's memory may be written later: not behind our back.
+    // Some of the caller's memory may be written later: wait for that here.
     return kilni_base_status_join(status, kiln_stream_synchronize(stream));
   }
   return kiln_ok();
 }
 
-// Copies, clears, launches, copies back. What was taken for it is freed behind
+// Copies, clears, launches, copies back. What was taken for it is freed after
 // it.
 static kiln_status_t plan_run(kiln_pipeline_t* pipeline,
                               kilni_dispatch_plan_t* plan,
@@ -219,13 +220,13 @@ static kiln_status_t pipeline_dispatch_check_capture(
   if (!captured) return kiln_ok();
   const char* what = "code that can trap";
   const char* fix =
-      "prepare the dispatch (kiln_pipeline_prepare) and run that, without a "
+      "prepare the dispatch (kiln_pipeline_prepare) and run that without a "
       "pending";
   if (plan->has_host) {
     what = "host memory";
     fix =
         "bind resident buffers or buffers of the device, and copy before the "
-        "capture and behind the graph's launch";
+        "capture and after the graph's launch";
   } else if (wants_pending) {
     what = "a pending";
     fix = "leave the pending out, and wait for what the graph is launched on";
@@ -251,8 +252,8 @@ static kiln_status_t pipeline_dispatch_before(const kilni_dispatch_plan_t* plan,
   return kiln_event_record(pending->start, stream);
 }
 
-// The work is on the stream. What cannot be told of it any more is waited for,
-// so that nobody frees what it uses.
+// The work is on the stream. What can no longer be tracked is waited for, so
+// that nothing it uses is freed.
 static kiln_status_t pipeline_dispatch_behind(const kilni_dispatch_plan_t* plan,
                                               kiln_stream_t* stream,
                                               kiln_pending_t* pending) {
@@ -407,7 +408,8 @@ static kiln_status_t spread(kiln_pipeline_t* pipeline, kiln_stream_t* stream,
       status = plan_run(pipeline, &plan, bindings, streams[i % width], trap);
     }
   }
-  // Also behind a failure: what has been put on is in front of what comes.
+  // Also after a failure: the work already on the stream precedes any later
+  // work.
   for (uint32_t i = 0; i < width; i++) {
     if (streams[i] == stream) continue;
     status = kilni_base_status_join(
@@ -433,7 +435,7 @@ static kiln_status_t run_batch(kiln_pipeline_t* pipeline,
   if (kiln_status_is_ok(status)) {
     status = spread(pipeline, stream, batch, options,
                     pending != NULL ? pending->record : NULL);
-    // Host memory of those in front of a failure may still be written.
+    // Host memory of those before a failure may still be written.
     if (!kiln_status_is_ok(status)) {
       status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
     }

@@ -43,7 +43,7 @@ typedef struct kilni_dispatch_place_t {
 // What makes plans quick (pipeline_quick.c). thread-compatible
 typedef struct kilni_dispatch_quick_t {
   bool possible;
-  uint32_t axes;  // behind which the work size is 1
+  uint32_t axes;  // after which the work size is 1
   uint32_t per_block[3];
 } kilni_dispatch_quick_t;
 
@@ -62,8 +62,9 @@ struct kiln_pipeline_t {
   uint8_t* constants;
   size_t constant_bytes;
   bool overlaps;  // launches may start before what is in front has ended
-  bool simple;    // of a program: counts and work are as `work` and places say
-  bool keeps_options;  // who binds memory to it cannot make it otherwise
+  bool simple;    // of a program: counts and work follow from `work` and places
+  bool keeps_options;  // the code that binds memory to it cannot change its
+                       // options
   uint32_t without;    // of a program: KILN_PROGRAM_WITHOUT_*
   kiln_interface_number_t work[3];
   kilni_device_launch_how_t how;  // of a cooperative one
@@ -137,8 +138,8 @@ kiln_status_t kilni_dispatch_plan_make(kiln_pipeline_t* pipeline,
 
 // Sees, once for a pipeline, whether plans can be quick.
 void kilni_dispatch_quick_see(kiln_pipeline_t* pipeline);
-// Makes the plan of a dispatch without options, where that is ordinary; false
-// says nothing. `plan` is zero up to `how`.
+// Makes the plan of a dispatch without options, where that is ordinary; false:
+// use the general path. `plan` is zero up to `how`.
 bool kilni_dispatch_quick_plan(kiln_pipeline_t* pipeline,
                                const kiln_binding_t* bindings, uint32_t count,
                                kilni_dispatch_plan_t* plan);
@@ -148,7 +149,7 @@ void kilni_dispatch_plan_launch(const kiln_pipeline_t* pipeline,
                                 const kilni_dispatch_plan_t* plan,
                                 kiln_launch_config_t* out_config,
                                 kiln_launch_attributes_t* out_attributes);
-// Where the value of each argument lies in the plan, for the driver.
+// The address of each argument's value in the plan, for the driver.
 void kilni_dispatch_plan_arguments(const kiln_pipeline_t* pipeline,
                                    const kilni_dispatch_plan_t* plan,
                                    const void** list);
@@ -156,7 +157,7 @@ void kilni_dispatch_plan_arguments(const kiln_pipeline_t* pipeline,
 kiln_status_t kilni_dispatch_clear(kiln_stream_t* stream, uint64_t address,
                                    uint64_t bytes);
 // Device memory that may be used everywhere at once, with a reference; and its
-// end behind everything that was put on streams.
+// end after all work that was put on streams.
 kiln_status_t kilni_dispatch_memory_allocate(kiln_dispatcher_t* dispatcher,
                                              uint64_t bytes,
                                              kiln_buffer_t** out_buffer);

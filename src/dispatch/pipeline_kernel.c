@@ -98,11 +98,11 @@ static kiln_status_t pipeline_kernel_check_buffer(const reading_t* r,
       (p->type != KILN_PROGRAM_TYPE_NONE &&
        pipeline_kernel_type_bytes(p->type) == 0)) {
     return pipeline_kernel_refuse(
-        r, position, "a buffer needs a type, or `element_bytes` without one");
+        r, position, "a buffer needs a type, or `element_bytes` in its place");
   }
   if (p->writes_all == KILN_SWITCH_ON && p->role != KILN_PROGRAM_ROLE_OUT) {
     return pipeline_kernel_refuse(r, position,
-                                  "`writes_all` is of OUT buffers");
+                                  "`writes_all` is for OUT buffers only");
   }
   return kiln_ok();
 }
@@ -138,8 +138,8 @@ static kiln_status_t too_many(const reading_t* r, uint32_t count) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "%u parameters of \"%s\"", (unsigned)count,
                  r->label),
-      "put them into a struct; a pipeline takes %u that are bound, and %u in "
-      "all",
+      "put them into a struct; a pipeline takes at most %u that are bound, and "
+      "%u in all",
       (unsigned)KILNI_PIPELINE_PARAMETERS, (unsigned)KILNI_PIPELINE_ARGUMENTS);
 }
 
@@ -155,7 +155,7 @@ static kiln_status_t check_parameters(reading_t* r) {
                    "%u parameters are described; kernel \"%s\" has %u",
                    (unsigned)given->parameter_count, r->kernel->name,
                    (unsigned)r->kernel->info.param_count),
-        "describe each of them, in their order");
+        "describe each of them, in the order of the kernel");
   }
   for (uint32_t i = 0; i < given->parameter_count; i++) {
     const kiln_interface_parameter_t* p = &given->parameters[i];
@@ -194,9 +194,10 @@ static kiln_status_t pipeline_kernel_take_number(
   }
   if (!fits) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT,
-                   "%s of \"%s\" is said by parameter %u, which cannot say it",
-                   what, r->label, (unsigned)number->of),
+        KILNI_FAIL(
+            INVALID_ARGUMENT,
+            "%s of \"%s\" is taken from parameter %u, which cannot specify it",
+            what, r->label, (unsigned)number->of),
         "name a scalar of an integer type, or a buffer whose count does not "
         "come from another buffer");
   }
@@ -267,8 +268,8 @@ static kiln_status_t take_argument(reading_t* r, uint32_t position) {
     case KILN_INTERFACE_LENGTH:
       if (p->of >= r->given->parameter_count ||
           r->given->parameters[p->of].kind != KILN_INTERFACE_BUFFER) {
-        return pipeline_kernel_refuse(r, position,
-                                      "the length of what is not a buffer");
+        return pipeline_kernel_refuse(
+            r, position, "the length of a parameter that is not a buffer");
       }
       argument->of = r->places[p->of];
       break;

@@ -177,8 +177,8 @@ static void see_elements(kiln_pipeline_t* pipeline) {
   }
 }
 
-// A kernel brings its clusters: a dispatch has no word for them. The least grid
-// of such is one cluster.
+// A kernel defines its clusters: a dispatch cannot specify them. Its minimum
+// grid is one cluster.
 static kiln_status_t take_clusters(const kiln_pipeline_t* pipeline,
                                    kiln_launch_config_t* config) {
   const kiln_kernel_t* kernel = pipeline->kernel;
@@ -187,7 +187,7 @@ static kiln_status_t take_clusters(const kiln_pipeline_t* pipeline,
     return kilni_base_status_with_fix(
         KILNI_FAIL(
             UNSUPPORTED,
-            "\"%s\" is launched in clusters only, and pipelines say none",
+            "\"%s\" is launched in clusters only, and pipelines specify none",
             pipeline->label),
         "compile the kernel with a size of its own (`.reqnctapercluster`, "
         "`__cluster_dims__`), or launch it with kiln_kernel_launch");
@@ -223,7 +223,7 @@ kiln_status_t kilni_dispatch_pipeline_finish(kiln_pipeline_t* pipeline) {
                    "cooperative launches",
                    pipeline->label, pipeline->dispatcher->device->name),
         "use a device with cooperative launches, or divide the work into two "
-        "pipelines where the barrier stands");
+        "pipelines at the barrier");
   }
   attributes.cooperative = KILN_SWITCH_ON;
   config.attributes = &attributes;
@@ -305,9 +305,10 @@ static kiln_status_t see_relied_on(kiln_pipeline_t* pipeline) {
   return kiln_ok();
 }
 
-// Turns a number of the program into one that a dispatch reads without asking
-// it; false for one that is more than a length, a scalar or a value. What comes
-// from a length is known when its buffer stands before, or is as long as bound.
+// Turns a number of the program into one that a dispatch reads without the
+// program; false for one that is more than a length, a scalar or a value. A
+// number from a length is known when its buffer comes earlier, or has the bound
+// length.
 static bool pipeline_make_take_number(const kiln_pipeline_t* pipeline,
                                       uint32_t place,
                                       kilni_program_number_t number,
@@ -383,7 +384,7 @@ static void take_arguments(kiln_pipeline_t* pipeline) {
   }
 }
 
-// Whether code for a device can wait for what is in front of it: sm_90, and a
+// Whether code for a device can wait for the preceding kernel: sm_90, and a
 // driver that has the attribute and reads PTX 7.8. Both are CUDA 11.8.
 static bool can_wait(const kiln_device_info_t* device) {
   return device->compute_major >= 9 && device->driver_version >= 11080;
@@ -416,7 +417,7 @@ static kiln_status_t cannot_wait(const kiln_dispatcher_t* dispatcher,
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "`overlap` for \"%s\" on device \"%s\": %s",
                  kiln_program_name(program), dispatcher->device->name, why),
-      "leave `overlap` away");
+      "omit `overlap`");
 }
 
 static kiln_status_t pipeline_make_lower(kiln_dispatcher_t* dispatcher,
@@ -427,14 +428,14 @@ static kiln_status_t pipeline_make_lower(kiln_dispatcher_t* dispatcher,
       given->overlap != KILN_SWITCH_OFF && can_wait(&dispatcher->device->info);
   if (given->overlap == KILN_SWITCH_ON && !waits) {
     return cannot_wait(dispatcher, program,
-                       "it takes compute capability 9.0 and CUDA 11.8");
+                       "it requires compute capability 9.0 and CUDA 11.8");
   }
   KILNI_RETURN_IF_ERROR(
       lower_with(dispatcher, program, given, waits, 0, out_code));
   kiln_program_launch_t launch;
   kiln_program_code_launch(*out_code, &launch);
   if (!waits || !launch.cooperative) return kiln_ok();
-  // Its launches never overlap what is in front of them.
+  // Its launches never overlap the preceding work.
   kiln_program_code_release(*out_code);
   *out_code = NULL;
   if (given->overlap == KILN_SWITCH_ON) {
@@ -443,8 +444,8 @@ static kiln_status_t pipeline_make_lower(kiln_dispatcher_t* dispatcher,
   return lower_with(dispatcher, program, given, false, 0, out_code);
 }
 
-// Machine code of `text` by the linker, which asks the cache first. What cannot
-// be linked the driver may still load, or say better why not.
+// Machine code of `text` by the linker, which consults the cache first. Where
+// linking fails, the driver may still load it, or report a better reason.
 static kiln_status_t pipeline_make_link_text(const kiln_pipeline_t* pipeline,
                                              kiln_code_t* text,
                                              bool* out_cached,

@@ -31,7 +31,7 @@ static kiln_status_t check_ulp(const kiln_pipeline_t* pipeline,
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" was made with `max_ulp` %u",
                  plan->label, (unsigned)has),
-      "make another pipeline with the `max_ulp` that is wanted");
+      "make another pipeline with the wanted `max_ulp`");
 }
 
 static kiln_status_t pipeline_plan_check_block(const kiln_pipeline_t* pipeline,
@@ -65,8 +65,8 @@ static kiln_status_t check_prepared(const kilni_dispatch_plan_t* plan) {
                                                 : NULL;
   if (what == NULL) return kiln_ok();
   return unsupported(plan, what,
-                     "put events on the stream beside the run, or dispatch it "
-                     "without preparing");
+                     "record events on the stream before and after the run, or "
+                     "dispatch it without preparing");
 }
 
 static kiln_status_t pipeline_plan_check_switches(
@@ -103,8 +103,7 @@ static kiln_status_t pipeline_plan_read_options(
   }
   KILNI_RETURN_IF_ERROR(pipeline_plan_check_switches(plan));
   if (plan->options.profile != NULL) {
-    return unsupported(plan, "profile",
-                       "make another pipeline on the device that it is for");
+    return unsupported(plan, "profile", "make another pipeline on that device");
   }
   if (plan->options.speculation == KILN_DISPATCH_FORCE) {
     return unsupported(plan, "speculation", "leave it at KILN_DISPATCH_AUTO");
@@ -147,7 +146,7 @@ static kiln_status_t pipeline_plan_check_range(const kiln_pipeline_t* pipeline,
                  (unsigned)index, NAME(pipeline, index), pipeline->label,
                  (unsigned long long)binding->bytes, (unsigned long long)offset,
                  (unsigned long long)size),
-      "bind a range inside of the buffer");
+      "bind a range inside the buffer");
 }
 
 static kiln_status_t bind_resident(const kiln_pipeline_t* pipeline,
@@ -213,7 +212,7 @@ static kiln_status_t bind_host(const kiln_pipeline_t* pipeline, uint32_t index,
   }
   if (role == KILN_PROGRAM_ROLE_RESIDENT) {
     return pipeline_plan_refuse(pipeline, index,
-                                "host memory for what stays on the device",
+                                "host memory for data that stays on the device",
                                 "bind a resident buffer");
   }
   if (pipeline_plan_is_written(role) && !bound->downloads) {
@@ -228,7 +227,7 @@ static kiln_status_t bind_host(const kiln_pipeline_t* pipeline, uint32_t index,
   }
   if (!pipeline_plan_is_written(role) && bound->downloads) {
     return pipeline_plan_refuse(pipeline, index,
-                                "it is only read, and was to be fetched",
+                                "memory that is only read was to be fetched",
                                 "bind it with kiln_bind_host_in");
   }
   if (!pipeline_plan_is_read(role)) bound->uploads = false;
@@ -244,9 +243,10 @@ static kiln_status_t check_extent(const kiln_pipeline_t* pipeline,
                          ? binding->value.address
                          : (uintptr_t)binding->value.in;
   if (binding->bytes <= UINT64_MAX - 3 - address) return kiln_ok();
-  return pipeline_plan_refuse(pipeline, index,
-                              "more bytes than there are behind its address",
-                              "say how many bytes there are");
+  return pipeline_plan_refuse(
+      pipeline, index,
+      "more bytes than the address space has after its address",
+      "give the number of bytes");
 }
 
 static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
@@ -259,8 +259,7 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
     if (place->is_buffer) {
       return pipeline_plan_refuse(
           pipeline, index, "a scalar for a buffer",
-          "bind a buffer there; bindings stand in the order of the "
-          "parameters");
+          "bind a buffer; bindings follow the order of the parameters");
     }
     if (binding->type != place->info.type) {
       return kilni_base_status_with_fix(
@@ -279,7 +278,7 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
   }
   if (!place->is_buffer) {
     return pipeline_plan_refuse(pipeline, index, "not a scalar",
-                                "bind a value there (kiln_bind_scalar)");
+                                "bind a value (kiln_bind_scalar)");
   }
   if (binding->kind == KILN_BINDING_RESIDENT) {
     return bind_resident(pipeline, index, binding, bound);
@@ -308,12 +307,12 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
     case KILN_BINDING_STATIC:
       if (!prepares) {
         return pipeline_plan_refuse(
-            pipeline, index, "STATIC outside of a prepared dispatch",
+            pipeline, index, "STATIC outside a prepared dispatch",
             "prepare it, or bind it with kiln_bind_host_in");
       }
       if (pipeline_plan_is_written(place->info.role)) {
         return pipeline_plan_refuse(pipeline, index,
-                                    "STATIC for what is written",
+                                    "STATIC for memory that is written",
                                     "bind a resident buffer");
       }
       bound->uploads = true;
@@ -323,7 +322,7 @@ static kiln_status_t bind_one(const kiln_pipeline_t* pipeline, uint32_t index,
                                   "bind so many bytes");
     default:
       return pipeline_plan_refuse(pipeline, index,
-                                  "no binding of a kind that is known",
+                                  "a binding of an unknown kind",
                                   "make it with a kiln_bind_... function");
   }
 }
@@ -333,7 +332,7 @@ static kiln_status_t badly_aligned(const kiln_pipeline_t* pipeline,
                                    const kilni_dispatch_bound_t* bound) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "parameter %u (\"%s\") of \"%s\": address 0x%llx is no "
+                 "parameter %u (\"%s\") of \"%s\": address 0x%llx is not a "
                  "multiple of %u",
                  (unsigned)index, NAME(pipeline, index), pipeline->label,
                  (unsigned long long)bound->address,
@@ -357,8 +356,8 @@ static kiln_status_t pipeline_plan_check_elements(
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "parameter %u (\"%s\") of \"%s\": %llu bytes are no whole "
-                 "elements of %u",
+                 "parameter %u (\"%s\") of \"%s\": %llu bytes are not whole "
+                 "elements of %u bytes",
                  (unsigned)index, NAME(pipeline, index), pipeline->label,
                  (unsigned long long)bound->bytes, (unsigned)size),
       "bind a multiple of the element's size");
@@ -392,7 +391,7 @@ static kiln_status_t take_count(const kiln_pipeline_t* pipeline, uint32_t index,
                                 uint64_t count, kilni_dispatch_bound_t* bound) {
   uint32_t size = pipeline->places[index].info.type_bytes;
   if (count == bound->value) {
-    // The pipeline says how many; what there is beyond, is nobody's.
+    // The pipeline specifies how many; bytes past them are unused.
     bound->bytes = count * size;
     return kiln_ok();
   }
@@ -404,10 +403,10 @@ static kiln_status_t take_count(const kiln_pipeline_t* pipeline, uint32_t index,
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameter %u (\"%s\") of \"%s\" has %llu elements; the "
-                 "pipeline says %llu",
+                 "pipeline specifies %llu",
                  (unsigned)index, NAME(pipeline, index), pipeline->label,
                  (unsigned long long)bound->value, (unsigned long long)count),
-      "bind a buffer of the size that the pipeline says");
+      "bind a buffer of the size that the pipeline specifies");
 }
 
 // A number that does not come from the caller; false for one that does.
@@ -484,7 +483,7 @@ static kiln_status_t program_sizes(const kiln_pipeline_t* pipeline,
 
 // ---- Shape ----
 
-// An option says it: the work size, or the grid alone.
+// An option specifies it: the work size, or the grid alone.
 static kiln_status_t work_of_caller(const kiln_pipeline_t* pipeline,
                                     kilni_dispatch_plan_t* plan) {
   const kiln_dispatch_options_t* options = &plan->options;
@@ -496,7 +495,7 @@ static kiln_status_t work_of_caller(const kiln_pipeline_t* pipeline,
   }
   if (!has_grid && !has_work) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "nothing says the work size of \"%s\"",
+        KILNI_FAIL(INVALID_ARGUMENT, "the work size of \"%s\" is unknown",
                    plan->label),
         "give `work` or `grid` in the options of the dispatch");
   }
@@ -510,7 +509,7 @@ static kiln_status_t work_of_caller(const kiln_pipeline_t* pipeline,
   return kiln_ok();
 }
 
-// Whether the kernel is told its work size.
+// Whether the kernel is given its work size.
 static bool takes_work(const kiln_pipeline_t* pipeline) {
   for (uint32_t i = 0; i < pipeline->argument_count; i++) {
     if (pipeline->arguments[i].kind == KILN_INTERFACE_WORK) return true;
@@ -525,9 +524,10 @@ static kiln_status_t check_work(const kiln_pipeline_t* pipeline,
   } else if (plan->options.work[0] != 0 || plan->options.work[1] != 0 ||
              plan->options.work[2] != 0) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "`work` for \"%s\", which says it itself",
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "`work` for \"%s\", which specifies its own work size",
                    plan->label),
-        "leave `work` away");
+        "omit `work`");
   }
   for (int i = 0; i < 3; i++) {
     if (plan->shown.work[i] <= UINT32_MAX || !takes_work(pipeline)) continue;
@@ -548,7 +548,7 @@ static kiln_status_t too_few_blocks(const kilni_dispatch_plan_t* plan, int axis,
                  "needs %llu",
                  (unsigned)plan->options.grid[axis], axis, plan->label,
                  (unsigned long long)needed),
-      "leave `grid` away, or give as many as are needed");
+      "omit `grid`, or give as many blocks as are needed");
 }
 
 static kiln_status_t pipeline_plan_make_grid(const kiln_pipeline_t* pipeline,
@@ -583,13 +583,13 @@ static kiln_status_t check_overlap_option(const kiln_pipeline_t* pipeline,
   if (plan->options.overlap != KILN_SWITCH_ON) return kiln_ok();
   if (plan->shown.cooperative != 0) {
     return unsupported(plan, "overlap",
-                       "its blocks run all at once, and what is in front of it "
-                       "may have their place; leave `overlap` away");
+                       "its blocks all run at once, and the preceding kernel "
+                       "may occupy their multiprocessors; omit `overlap`");
   }
   if (pipeline->info.waits == 0) {
     return unsupported(plan, "overlap",
-                       "its code does not wait for what is in front of it "
-                       "(griddepcontrol.wait); leave `overlap` away");
+                       "its code does not wait for the preceding kernel "
+                       "(griddepcontrol.wait); omit `overlap`");
   }
   return kiln_ok();
 }
@@ -604,7 +604,7 @@ static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
         KILNI_FAIL(INVALID_ARGUMENT,
                    "`cooperative` off for \"%s\", which has a grid barrier",
                    plan->label),
-        "leave `cooperative` away");
+        "omit `cooperative`");
   }
   if (plan->shown.cooperative == 0 ||
       kiln_dispatcher_has_grid_barrier(pipeline->dispatcher)) {
@@ -615,7 +615,7 @@ static kiln_status_t check_cooperative(const kiln_pipeline_t* pipeline,
                  "`cooperative` for \"%s\": device \"%s\" has no cooperative "
                  "launches",
                  plan->label, pipeline->dispatcher->device->name),
-      "leave `cooperative` away, or use another device");
+      "omit `cooperative`, or use another device");
 }
 
 static kiln_status_t make_how(kiln_pipeline_t* pipeline,
@@ -675,9 +675,9 @@ static kiln_status_t overlap(const kiln_pipeline_t* pipeline, uint32_t written,
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
                  "parameters \"%s\" and \"%s\" of \"%s\" overlap, and the "
-                 "first is written: what the threads do together, a barrier "
-                 "say, hangs on what they read in the second, which must be "
-                 "the same for all",
+                 "first is written: an operation of all threads together, such "
+                 "as a barrier, depends on what they read in the second, which "
+                 "must be the same for all",
                  NAME(pipeline, written), NAME(pipeline, other),
                  pipeline->label),
       "bind memory to \"%s\" that the dispatch does not write",
@@ -746,8 +746,8 @@ static kiln_status_t add_up(const kiln_pipeline_t* pipeline,
       "allow more, or bind resident buffers and fetch what is needed");
 }
 
-// In pieces: compilers make stores of them, and of more a string instruction,
-// which takes longer to begin than this takes in all.
+// In parts: compilers turn them into stores, but a larger clear into a string
+// instruction, whose startup takes longer than all of this.
 static void begin_plan(kilni_dispatch_plan_t* plan) {
   enum { PIECE = 64, PIECES = offsetof(kilni_dispatch_plan_t, how) / PIECE };
   uint8_t* at = (uint8_t*)plan;

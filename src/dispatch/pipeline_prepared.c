@@ -201,8 +201,8 @@ static kiln_status_t make_own(kiln_prepared_t* prepared) {
       stream, kiln_buffer_address(prepared->grid), KILNI_GRID_BYTES);
   if (kiln_status_is_ok(status)) status = kiln_stream_synchronize(stream);
   if (kiln_status_is_ok(status)) return kiln_ok();
-  // Behind the clear, which may be under way: in the order of its stream, which
-  // that of frees does not wait for.
+  // After the clear, which may be in progress: in the order of its stream,
+  // which the stream of frees does not wait for.
   kiln_buffer_release(prepared->grid);
   prepared->grid = NULL;
   return status;
@@ -342,10 +342,11 @@ static kiln_status_t pipeline_prepared_has_trapped(
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "a run of the prepared \"%s\" has trapped",
                  prepared->pipeline->label),
-      "synchronise its stream and ask kiln_prepared_check where");
+      "synchronise its stream and call kiln_prepared_check, which reports "
+      "where");
 }
 
-// Runs share what the blocks count in: one behind the other.
+// Runs share the counter of the blocks: one after the other.
 static kiln_status_t order_grid(kiln_prepared_t* prepared,
                                 kiln_stream_t* stream) {
   if (prepared->grid_stream == stream) return kiln_ok();
@@ -485,7 +486,8 @@ kiln_status_t kiln_prepared_rebind(kiln_prepared_t* prepared, uint32_t index,
   KILNI_RETURN_IF_ERROR(pipeline_prepared_check_usable(prepared->dispatcher));
   if (index >= prepared->count) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" takes %u bindings; number %u",
+        KILNI_FAIL(INVALID_ARGUMENT,
+                   "\"%s\" takes %u bindings; number %u does not exist",
                    prepared->pipeline->label, (unsigned)prepared->count,
                    (unsigned)index),
         "count its parameters from 0");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dispatch: the plan of what is ordinary, in one pass: no options, device
-// memory of as many elements as the pipeline says, nothing to clear.
+// memory of as many elements as the pipeline specifies, nothing to clear.
 //
-// Says no to everything else, and to whatever is wrong:
-// kilni_dispatch_plan_make looks at that again from the beginning and finds the
-// words. What both say yes to is the same plan.
+// Declines everything else, and every error: kilni_dispatch_plan_make then
+// starts again and reports the error. Where both accept, they make the same
+// plan.
 #include <string.h>
 
 #include "dispatch/pipeline_inside.h"
@@ -120,8 +120,8 @@ static uint64_t pipeline_quick_number_of(
              : plan->bound[number->of].value;
 }
 
-// Whether all have as many elements as is said, and none that is written lies
-// on another that must not be.
+// Whether all have the specified number of elements, and none that is written
+// overlaps another that must not be.
 static bool pipeline_quick_check_all(const kiln_pipeline_t* pipeline,
                                      uint32_t count,
                                      const kilni_dispatch_plan_t* plan) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dispatch: what a prepared dispatch is, for those who make nodes of it.
+// dispatch: what a prepared dispatch is, for code that makes nodes of it.
 #ifndef KILN_SRC_DISPATCH_PREPARED_INSIDE_H_
 #define KILN_SRC_DISPATCH_PREPARED_INSIDE_H_
 
@@ -42,13 +42,13 @@ struct kiln_prepared_t {
 kiln_status_t kilni_dispatch_binding_keep(kiln_dispatcher_t* dispatcher,
                                           const kiln_binding_t* binding,
                                           kiln_buffer_t** out_buffer);
-// Gives that up, behind the runs that may use it.
+// Releases that, after the runs that may use it.
 void kilni_dispatch_binding_let_go(kiln_dispatcher_t* dispatcher,
                                    const kiln_binding_t* binding,
                                    kiln_buffer_t* buffer);
 
 // One more with the same bindings, whose STATIC bytes both use. `for_graph`:
-// without `overlap`, which a graph says with an edge.
+// without `overlap`, which a graph expresses with an edge.
 kiln_status_t kilni_dispatch_prepared_clone(kiln_prepared_t* prepared,
                                             bool for_graph,
                                             kiln_prepared_t** out_prepared);

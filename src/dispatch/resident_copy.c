@@ -29,7 +29,7 @@ static kiln_status_t resident_copy_check_range(kiln_dispatcher_t* dispatcher,
                  "%llu bytes at %llu of a resident buffer of %llu",
                  (unsigned long long)bytes, (unsigned long long)offset,
                  (unsigned long long)view.bytes),
-      "copy inside of the buffer");
+      "copy inside the buffer");
 }
 
 static kiln_status_t check_data(const void* data, uint64_t bytes) {
@@ -64,7 +64,7 @@ kiln_status_t kiln_resident_upload(kiln_dispatcher_t* dispatcher,
   return resident_copy_upload(dispatcher, stream, &one);
 }
 
-// Two that are one: behind each other on both sides.
+// Two that are one: contiguous on both sides.
 static bool joins_up(const kiln_resident_upload_t* a,
                      const kiln_resident_upload_t* b) {
   return a->data != NULL && a->resident.id == b->resident.id &&
@@ -183,7 +183,7 @@ kiln_status_t kiln_resident_download_many(
       status, kilni_dispatch_pending_finish(pending, stream));
   if (!kiln_status_is_ok(status)) {
     kiln_pending_release(pending);
-    // Some of the caller's memory may be written later: not behind our back.
+    // Some of the caller's memory may be written later: wait for that here.
     return kilni_base_status_join(status, kiln_stream_synchronize(stream));
   }
   *out_pending = pending;
@@ -216,7 +216,8 @@ kiln_status_t kiln_resident_fill(kiln_dispatcher_t* dispatcher,
 
 // ---- Pinning ----
 
-// What locks memory twice, and what was not locked, drivers tell by a number.
+// Drivers report with a result that memory is already locked, or was not
+// locked.
 enum { ALREADY_REGISTERED = 712, NOT_REGISTERED = 713 };
 
 static kiln_status_t resident_copy_explain(kiln_status_t status,
@@ -233,7 +234,7 @@ static kiln_status_t resident_copy_explain(kiln_status_t status,
                 "pin each range once")
           : kilni_base_status_with_fix(
                 KILNI_FAIL(NOT_FOUND, "the memory at %p is not pinned", data),
-                "unpin by the address that was pinned");
+                "unpin the address that was pinned");
   said = kilni_base_status_with_native(said, native.domain, native.number,
                                        native.name);
   kiln_status_free(status);

@@ -3,8 +3,8 @@
 // dispatch: the table of resident buffers.
 //
 // A name is an index, the generation of its place and a tag of its dispatcher.
-// Places lie in chunks that never move, so that a look needs no lock: it reads
-// the name that stands there, what goes with it, and the name once more.
+// Slots are in chunks that never move, so that a lookup needs no lock: it reads
+// the name in the slot, its data, and the name once more.
 //
 // Memory is allocated on one stream, which nothing else is put on, and waited
 // for: usable everywhere. It is freed on another one, which waits for all
@@ -37,7 +37,7 @@ static kiln_status_t resident_table_no_such(
   if (resident.id == 0) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "resident buffer 0, which is none"),
-        "bind what kiln_resident_allocate gave");
+        "bind what kiln_resident_allocate returned");
   }
   if (resident.id >> TAG_SHIFT != table->tag) {
     return kilni_base_status_with_fix(
@@ -49,7 +49,7 @@ static kiln_status_t resident_table_no_such(
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "resident buffer %llx was freed",
                  (unsigned long long)resident.id),
-      "free it behind its last use, or allocate another one");
+      "free it after its last use, or allocate another one");
 }
 
 kiln_status_t kilni_dispatch_resident_look(
@@ -139,7 +139,7 @@ static void unreserve(kilni_dispatch_residents_t* table, uint64_t bytes) {
   kilni_base_mutex_unlock(&table->lock);
 }
 
-// The budget that nobody gave follows what the device has.
+// The default budget follows the memory of the device.
 static kiln_status_t reserve_or_ask(kiln_dispatcher_t* dispatcher,
                                     uint64_t bytes) {
   kilni_dispatch_residents_t* table = &dispatcher->residents;
@@ -174,8 +174,8 @@ kiln_status_t kilni_dispatch_memory_allocate(kiln_dispatcher_t* dispatcher,
   return status;
 }
 
-// A place that nobody has; under the lock. NULL: `*out_chunk` more are needed,
-// or there are too many.
+// A free slot; under the lock. NULL: `*out_chunk` more are needed, or there are
+// too many.
 static kilni_dispatch_resident_slot_t* resident_table_take_place(
     kilni_dispatch_residents_t* table, uint32_t* out_index) {
   uint32_t index = table->first_free - 1;
@@ -257,8 +257,8 @@ kiln_status_t kiln_resident_allocate(kiln_dispatcher_t* dispatcher,
   out_resident->id = 0;
   KILNI_CHECK_ARGUMENT(dispatcher != NULL, "dispatcher");
   KILNI_CHECK_ARGUMENT_SAYS(bytes <= UINT64_MAX >> 1, "bytes",
-                            "is more than any memory",
-                            "pass how many bytes it has");
+                            "exceeds any device's memory",
+                            "pass the number of its bytes");
   KILNI_RETURN_IF_ERROR(kilni_base_host_check_fork(dispatcher->device->host));
   if (kilni_device_is_lost(dispatcher->device)) {
     return kilni_device_lost_status(dispatcher->device);

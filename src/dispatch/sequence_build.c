@@ -124,8 +124,8 @@ static kiln_status_t build_unit(kilni_dispatch_build_t* build,
                                  out_node);
 }
 
-// A step that may start before the dispatch in front of it has ended, because
-// it waits itself: for that one alone, and so for all that is in front of that.
+// A step that may start before the preceding dispatch has ended, because it
+// waits itself: for that one alone, and so for everything before that.
 static bool is_early(const kilni_dispatch_build_t* build,
                      const kilni_dispatch_layout_t* layout,
                      const kilni_dispatch_unit_t* unit) {
@@ -217,7 +217,7 @@ kiln_status_t kilni_dispatch_unit_set(const kilni_dispatch_instance_t* instance,
 
 // ---- Bodies of fixpoints ----
 
-// Those that nobody waits for; more than `capacity` are joined.
+// Those that no other node waits for; more than `capacity` are joined.
 static kiln_status_t find_ends(kilni_dispatch_build_t* build,
                                const kilni_dispatch_layout_t* layout,
                                kiln_graph_t* graph, kiln_graph_node_t** nodes,
@@ -227,7 +227,7 @@ static kiln_status_t find_ends(kilni_dispatch_build_t* build,
   for (uint32_t i = 0; i < layout->after_count; i++) {
     layout->units[layout->after[i]].idle |= 2;
   }
-  // The nodes in front of `count` are not asked for again.
+  // The nodes before `count` are not queried again.
   for (uint32_t i = 0; i < layout->unit_count; i++) {
     const kilni_dispatch_unit_t* unit = &layout->units[i];
     if ((unit->idle & 2) != 0) continue;

@@ -10,12 +10,12 @@
 struct kilni_dispatch_build_t {
   kilni_dispatch_instance_t* instance;
   kiln_allocator_t allocator;
-  uint32_t nodes;  // that there are by now, in all graphs
+  uint32_t nodes;  // so far, in all graphs
   bool early;      // where `overlap` was asked for, edges are programmatic
 };
 
 // Adds the nodes of `layout` to `graph`, which has none: `nodes` gets one for
-// each, where its units say.
+// each, at the index that its units give.
 kiln_status_t kilni_dispatch_layout_build(kilni_dispatch_build_t* build,
                                           const kilni_dispatch_layout_t* layout,
                                           kiln_graph_t* graph,

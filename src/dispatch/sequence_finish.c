@@ -15,10 +15,10 @@ static kiln_status_t out_of_place(const kiln_binding_t* place, uint64_t size) {
       KILNI_FAIL(OUT_OF_RANGE, "%llu bytes at %llu of a buffer of %llu",
                  (unsigned long long)place->bytes,
                  (unsigned long long)place->offset, (unsigned long long)size),
-      "name bytes inside of the buffer");
+      "name bytes inside the buffer");
 }
 
-// A pointer's memory belongs to somebody else; the driver says what it is.
+// A pointer's memory belongs to other code; the driver reports what it is.
 static kiln_status_t find_pointer(kiln_device_t* device,
                                   const kiln_binding_t* place,
                                   kilni_dispatch_span_t* out_span) {
@@ -29,7 +29,7 @@ static kiln_status_t find_pointer(kiln_device_t* device,
                            &out_span->buffer);
 }
 
-// Finds what a place stands for.
+// Finds what a place refers to.
 static kiln_status_t find_span(kiln_dispatcher_t* dispatcher,
                                const kiln_binding_t* place,
                                kilni_dispatch_span_t* out_span) {
@@ -87,7 +87,7 @@ static kiln_status_t check_sizes(kilni_dispatch_step_t* step) {
         KILNI_FAIL(INVALID_ARGUMENT, "%llu bytes are copied to %llu",
                    (unsigned long long)step->from.bytes,
                    (unsigned long long)step->to.bytes),
-        "say `bytes` of one of them, or the same of both");
+        "give `bytes` of one of them, or the same of both");
   }
   uint64_t a = step->to.address;
   uint64_t b = step->from.address;
@@ -97,7 +97,7 @@ static kiln_status_t check_sizes(kilni_dispatch_step_t* step) {
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "memory is copied over itself"),
-      "copy by way of another buffer");
+      "copy through another buffer");
 }
 
 static kiln_status_t sequence_finish_check_values(
@@ -107,10 +107,11 @@ static kiln_status_t sequence_finish_check_values(
     return kiln_ok();
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(
-          INVALID_ARGUMENT, "%llu bytes at %llu are no whole values of %u",
-          (unsigned long long)step->to.bytes,
-          (unsigned long long)step->to.offset, (unsigned)step->value_bytes),
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "%llu bytes at %llu are not whole values of %u bytes",
+                 (unsigned long long)step->to.bytes,
+                 (unsigned long long)step->to.offset,
+                 (unsigned)step->value_bytes),
       "begin and end at multiples of `value_bytes`");
 }
 
@@ -148,7 +149,7 @@ static kiln_status_t find_places(kiln_sequence_t* sequence,
 
 // ---- Instances ----
 
-// What is in front of a round is the round before, or nobody knows what.
+// A round is preceded by another round, or by unknown work.
 static kiln_status_t check_overlap(const kilni_dispatch_step_t* step) {
   const kiln_dispatch_options_t* options =
       step->given != NULL ? &step->given->options : &step->recorded->options;
@@ -157,7 +158,7 @@ static kiln_status_t check_overlap(const kilni_dispatch_step_t* step) {
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED, "`overlap` in the body of a fixpoint"),
-      "leave `overlap` away there");
+      "omit `overlap` there");
 }
 
 // The prepared dispatch of a step: from another instance, or from what was
@@ -270,8 +271,8 @@ static void look_over(kiln_sequence_t* sequence) {
       sequence->has_transfers = true;
     }
     if (step->kind == KILN_STEP_FIXPOINT) sequence->has_fixpoints = true;
-    // A WHILE node stands in a graph of its own, which is launched: no capture
-    // takes that, and one that tries is lost.
+    // A WHILE node is in a graph of its own, which is launched: a capture
+    // cannot contain that, and an attempt invalidates it.
     if (step->kind == KILN_STEP_FIXPOINT &&
         kilni_dispatch_fixpoint_strategy(sequence->own.fixpoints[i]) !=
             KILN_FIXPOINT_COOPERATIVE) {
@@ -286,8 +287,8 @@ static kiln_status_t record_anew(kiln_status_t status) {
   char text[1024];
   if (fix == NULL) return status;
   (void)snprintf(text, sizeof(text), "%s", fix);
-  return kilni_base_status_with_fix(status, "%s; then record the sequence anew",
-                                    text);
+  return kilni_base_status_with_fix(status,
+                                    "%s; then record the sequence again", text);
 }
 
 kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
@@ -298,8 +299,8 @@ kiln_status_t kiln_sequence_finish(kiln_sequence_t* sequence) {
                    sequence->failed ? "could not be finished before"
                                     : "was finished before"),
         "%s",
-        sequence->failed ? "record it anew, without what was wrong then"
-                         : "finish a sequence once");
+        sequence->failed ? "record it again, without the error reported then"
+                         : "finish a sequence only once");
   }
   if (sequence->open != KILNI_NO_STEP) {
     return kilni_base_status_with_fix(
@@ -345,7 +346,7 @@ kiln_status_t kilni_dispatch_instance_check_freed(
       kiln_status_free(status);
       status = kilni_base_status_with_fix(
           KILNI_FAIL(INVALID_STATE, "its resident buffer was freed"),
-          "free it behind the last run, or record another sequence");
+          "free it after the last run, or record another sequence");
     }
     if (kiln_status_is_ok(status)) continue;
     return KILNI_ANNOTATE(status, "%s",
@@ -358,9 +359,9 @@ kiln_status_t kilni_dispatch_instance_check_freed(
 kiln_status_t kilni_dispatch_rounds_status(const char* label, uint32_t rounds) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(NOT_CONVERGED,
-                 "\"%s\": a fixpoint had not come to an end after %u rounds",
-                 label, (unsigned)rounds),
-      "allow more rounds (`limit`), or see whether the body ever leaves the "
+                 "\"%s\": a fixpoint had not ended after %u rounds", label,
+                 (unsigned)rounds),
+      "allow more rounds (`limit`), or check whether the body ever leaves the "
       "flag 0");
 }
 
@@ -424,9 +425,9 @@ kiln_status_t kilni_dispatch_instance_rounds(
   const kiln_sequence_t* sequence = instance->sequence;
   if (step >= sequence->step_count || instance->fixpoints[step] == NULL) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "step %u of \"%s\" is no fixpoint",
+        KILNI_FAIL(INVALID_ARGUMENT, "step %u of \"%s\" is not a fixpoint",
                    (unsigned)step, sequence->label),
-        "ask with the number that kiln_sequence_begin_fixpoint told");
+        "pass the number that kiln_sequence_begin_fixpoint returned");
   }
   kilni_dispatch_fixpoint_end_t end = {0, false};
   kilni_dispatch_fixpoint_end(instance->fixpoints[step], &end);

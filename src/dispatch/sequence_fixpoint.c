@@ -46,8 +46,8 @@ kiln_status_t kilni_dispatch_fixpoint_state(kilni_dispatch_fixpoint_t* fixpoint,
   }
   status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
   if (kiln_status_is_ok(status)) return kiln_ok();
-  // Behind what may be under way: in the order of its stream, which that of
-  // frees does not wait for.
+  // After work that may be in progress: in the order of its stream, which the
+  // stream of frees does not wait for.
   kiln_buffer_release(fixpoint->state);
   fixpoint->state = NULL;
   return status;
@@ -67,7 +67,7 @@ kiln_status_t kilni_dispatch_fixpoint_order(kilni_dispatch_fixpoint_t* fixpoint,
 
 // ---- Choosing ----
 
-// What a strategy has made goes: behind the runs that may use it.
+// Releases what a strategy has made, after the runs that may use it.
 static void sequence_fixpoint_forget(kilni_dispatch_fixpoint_t* fixpoint) {
   kiln_graph_exec_release(fixpoint->exec);
   kiln_launch_release(fixpoint->launch);

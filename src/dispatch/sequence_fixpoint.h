@@ -9,17 +9,16 @@
 enum {
   KILNI_FIXPOINT_WHY = 256,
   // Of the device memory that is a fixpoint's own: where blocks meet, or the
-  // count of rounds; behind it addresses of trap records.
+  // count of rounds; then the addresses of trap records.
   KILNI_FIXPOINT_STATE = 64,
-  // In a line of pinned memory, behind what a trap would say.
+  // In a line of pinned memory, after the trap record.
   KILNI_FIXPOINT_TOLD = 48,
 };
 
 // How the rounds of a fixpoint are done. thread-compatible
 //
-// What one launch needs is `launch`; what a WHILE node needs is `begin` in
-// front of it and `round` at the end of its body; what the host needs is
-// `round`.
+// What one launch needs is `launch`; what a WHILE node needs is `begin` before
+// it and `round` at the end of its body; what the host needs is `round`.
 struct kilni_dispatch_fixpoint_t {
   kilni_dispatch_instance_t* instance;
   kiln_dispatcher_t* dispatcher;
@@ -39,7 +38,7 @@ struct kilni_dispatch_fixpoint_t {
   char why[KILNI_FIXPOINT_WHY];  // no better strategy; "": there is none
 };
 
-// Where the device tells how the rounds ended, and what it told.
+// Where the device reports how the rounds ended, and its report.
 static inline uint64_t kilni_dispatch_fixpoint_told(
     const kilni_dispatch_fixpoint_t* fixpoint) {
   return fixpoint->record->address + KILNI_FIXPOINT_TOLD;
@@ -53,22 +52,22 @@ static inline const kilni_dispatch_step_t* kilni_dispatch_fixpoint_step(
 }
 
 // The same fixpoint of the sequence itself, whose code a replay uses; NULL if
-// there is none or it runs in another way.
+// there is none or it runs by another method.
 const kilni_dispatch_fixpoint_t* kilni_dispatch_fixpoint_first(
     const kilni_dispatch_fixpoint_t* fixpoint);
 
-// `KILNI_FIXPOINT_STATE` zeroes of device memory, and `more` bytes behind them.
+// `KILNI_FIXPOINT_STATE` zeroes of device memory, followed by `more` bytes.
 kiln_status_t kilni_dispatch_fixpoint_state(kilni_dispatch_fixpoint_t* fixpoint,
                                             const void* more, uint64_t bytes);
-// Runs on streams share that: one behind the other.
+// Runs on streams share that: one after the other.
 kiln_status_t kilni_dispatch_fixpoint_order(kilni_dispatch_fixpoint_t* fixpoint,
                                             kiln_stream_t* stream);
 
 // ---- The strategies ----
 //
-// Each makes what it needs, or says why it cannot be; UNSUPPORTED, and
-// LIMIT_EXCEEDED, make the next one be tried. What a failed one has made is
-// ended with the fixpoint.
+// Each makes what it needs, or reports why it cannot; after UNSUPPORTED and
+// LIMIT_EXCEEDED the next one is tried. What a failed one has made is released
+// with the fixpoint.
 
 kiln_status_t kilni_dispatch_fixpoint_make_cooperative(
     kilni_dispatch_fixpoint_t* fixpoint);

@@ -11,9 +11,9 @@
 #include "kiln/module.h"
 
 // kiln_fixpoint_begin: no round is done; the WHILE node goes on.
-// kiln_fixpoint_round: one round more is done. The last one is told to the host
-// (rounds, end: KILN_PROGRAM_ROUNDS_*) and ends the WHILE node; else the flag
-// is zero again.
+// kiln_fixpoint_round: one round more is done. The last one is reported to the
+// host (rounds, end: KILN_PROGRAM_ROUNDS_*) and ends the WHILE node; else the
+// flag is zero again.
 static const char kWhile[] =
     ".version 6.0\n"
     ".target sm_70\n"
@@ -55,7 +55,7 @@ static const char kWhile[] =
     "  ld.global.u32 %r2, [%d3];\n"
     "  add.u32 %r2, %r2, 1;\n"
     "  st.global.u32 [%d3], %r2;\n"
-    // A thread that trapped says so whatever the flag is.
+    // A trap is reported whatever the flag is.
     "  ld.param.u64 %d4, [traps];\n"
     "  ld.param.u32 %r3, [count];\n"
     "  cvta.to.global.u64 %d4, %d4;\n"
@@ -97,8 +97,8 @@ static const char kWhile[] =
     "  ret;\n"
     "}\n";
 
-// kiln_fixpoint_tell: tells the host which round is done and what the flag is,
-// in one word; zero again if another round may follow.
+// kiln_fixpoint_tell: reports to the host which round is done and the flag, in
+// one word; zero again if another round may follow.
 static const char kPoll[] =
     ".version 6.0\n"
     ".target sm_70\n"

@@ -23,7 +23,7 @@ static kiln_status_t cooperative_check_body(
                   "use a WHILE node (KILN_FIXPOINT_WHILE)");
   }
   if (prepared->pipeline->program == NULL) {
-    return cannot("its body is a kernel that is no program",
+    return cannot("its body is a kernel that is not a program",
                   "use a WHILE node (KILN_FIXPOINT_WHILE), or write the kernel "
                   "as a program");
   }
@@ -37,7 +37,7 @@ static kiln_status_t cooperative_check_body(
   }
   const uint32_t* grid = prepared->options.grid;
   if (grid[0] != 0 || grid[1] != 0 || grid[2] != 0) {
-    return cannot("its dispatch says how many blocks there are",
+    return cannot("its dispatch specifies the number of blocks",
                   "leave `grid` to the pipeline");
   }
   return kiln_ok();
@@ -133,8 +133,8 @@ static kiln_status_t choose_grid(const kilni_dispatch_fixpoint_t* fixpoint,
       (uint64_t)each * fixpoint->dispatcher->device->info.multiprocessors;
   if (most == 0) {
     return cannot(
-        "not one block of it fits a multiprocessor together with "
-        "what the rounds need",
+        "no block of it fits a multiprocessor together with what the rounds "
+        "need",
         "use a WHILE node (KILN_FIXPOINT_WHILE)");
   }
   *out_grid = (uint32_t)(blocks < most ? blocks : most);
@@ -251,7 +251,7 @@ static kiln_status_t cooperative_check_flag(
   uint32_t flag = 0;
   KILNI_RETURN_IF_ERROR(find_flag(fixpoint, plan, &flag));
   if (flag == fixpoint->flag) return kiln_ok();
-  return cannot("another parameter than before is bound to the flag",
+  return cannot("a different parameter than before is bound to the flag",
                 "bind the flag where it was");
 }
 

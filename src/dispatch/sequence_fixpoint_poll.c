@@ -2,10 +2,10 @@
 //
 // dispatch: fixpoints whose rounds the host starts one by one.
 //
-// Behind each round a kernel of one thread writes its number and the flag to
-// pinned memory, and the host looks there: it waits for no stream. A round is
-// started when the one before is known to have changed something, so that no
-// body is run more often than it has to be.
+// After each round a kernel of one thread writes its number and the flag to
+// pinned memory, which the host polls: it waits for no stream. A round is
+// started when the previous one is known to have changed something, so that no
+// body is run more often than necessary.
 #include "base/status_make.h"
 #include "dispatch/sequence_fixpoint.h"
 
@@ -16,16 +16,16 @@ kiln_status_t kilni_dispatch_fixpoint_make_poll(
     kilni_dispatch_fixpoint_t* fixpoint) {
   if (fixpoint->instance->is_replay) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(UNSUPPORTED,
-                   "a graph cannot hold a fixpoint whose rounds the host "
-                   "starts"),
+        KILNI_FAIL(
+            UNSUPPORTED,
+            "a graph cannot contain a fixpoint whose rounds the host starts"),
         "run the sequence on a stream");
   }
   return kilni_dispatch_fixpoint_kernel(fixpoint->dispatcher,
                                         KILNI_FIXPOINT_TELL, &fixpoint->round);
 }
 
-// What round `number` has told, or what kept it from doing so.
+// What round `number` has reported, or what prevented the report.
 static kiln_status_t fixpoint_poll_wait_for(kilni_dispatch_fixpoint_t* fixpoint,
                                             kiln_stream_t* stream,
                                             uint32_t number,
@@ -41,7 +41,7 @@ static kiln_status_t fixpoint_poll_wait_for(kilni_dispatch_fixpoint_t* fixpoint,
       return kiln_ok();
     }
     if (ready) {
-      return KILNI_FAIL(INTERNAL, "round %u of a fixpoint told nothing",
+      return KILNI_FAIL(INTERNAL, "round %u of a fixpoint reported no result",
                         (unsigned)number);
     }
     KILNI_RETURN_IF_ERROR(kiln_stream_query(stream, &ready));

@@ -6,8 +6,8 @@
 //   begin -> WHILE { the body -> round }
 //
 // `begin` sets the flag and the count of rounds to zero and the node's number
-// to one, each time: a fixpoint may stand in the body of another one. `round`
-// counts, and sets the number to zero behind the last one.
+// to one, each time: a fixpoint may be in the body of another one. `round`
+// counts, and sets the number to zero after the last one.
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "dispatch/sequence_build.h"

@@ -3,14 +3,14 @@
 // dispatch: what the files about sequences share.
 //
 // A sequence is an array of steps that does not change once it is finished; the
-// steps of a body stand behind their loop or fixpoint. What runs is an
-// instance: the prepared dispatches of the steps, with bindings of their own.
-// The sequence has one for runs on streams, and each replay has one.
+// steps of a body follow their loop or fixpoint. What runs is an instance: the
+// prepared dispatches of the steps, with bindings of their own. The sequence
+// has one for runs on streams, and each replay has one.
 //
-// A fixpoint is told its step and sees to the rest itself: how the body is put
-// on a stream (kilni_dispatch_steps_put) and into a graph
-// (kilni_dispatch_steps_build) is said here, and asked by sequence_fixpoint.c
-// alone.
+// A fixpoint is given its step and does the rest itself: the functions that put
+// the body on a stream (kilni_dispatch_steps_put) and into a graph
+// (kilni_dispatch_steps_build) are declared here, and called by
+// sequence_fixpoint.c alone.
 #ifndef KILN_SRC_DISPATCH_SEQUENCE_INSIDE_H_
 #define KILN_SRC_DISPATCH_SEQUENCE_INSIDE_H_
 
@@ -49,7 +49,7 @@ typedef struct kilni_dispatch_recorded_t {
 // A step. Unchanged once the sequence is finished. thread-compatible
 typedef struct kilni_dispatch_step_t {
   uint32_t kind;    // KILN_STEP_*
-  uint32_t body;    // steps behind this one that are inside of it
+  uint32_t body;    // steps after this one that are inside it
   uint32_t parent;  // the loop or fixpoint around it, or KILNI_NO_STEP
   uint32_t count;   // rounds of a loop; the limit of a fixpoint
   bool in_fixpoint;
@@ -103,7 +103,7 @@ struct kiln_sequence_t {
 
 // ---- Bodies ----
 
-// Puts the steps from `first` up to `behind` on `stream`, one behind the other.
+// Puts the steps from `first` up to `behind` on `stream`, one after the other.
 // Of a fixpoint's body: its step + 1, and step + 1 + body.
 kiln_status_t kilni_dispatch_steps_put(kilni_dispatch_instance_t* instance,
                                        uint32_t first, uint32_t behind,
@@ -114,7 +114,7 @@ typedef struct kilni_dispatch_build_t kilni_dispatch_build_t;
 
 // Adds nodes for the same steps to `graph`, which has none yet: the body of a
 // conditional node. Nodes at the end wait for nothing more: a caller that adds
-// others behind all of them gives `out_ends`, and a capacity of at least 1; if
+// others after all of them gives `out_ends`, and a capacity of at least 1; if
 // there are more ends than that, an empty node joins them. `out_count` is 0 if
 // nothing was added. Both may be NULL.
 kiln_status_t kilni_dispatch_steps_build(kilni_dispatch_build_t* build,
@@ -138,7 +138,7 @@ typedef struct kilni_dispatch_fixpoint_end_t {
 kiln_status_t kilni_dispatch_fixpoint_create(
     kilni_dispatch_instance_t* instance, uint32_t step,
     kilni_dispatch_fixpoint_t** out_fixpoint);
-// Runs may be under way. NULL is accepted.
+// Runs may be in progress. NULL is accepted.
 void kilni_dispatch_fixpoint_destroy(kilni_dispatch_fixpoint_t* fixpoint);
 // KILN_FIXPOINT_*, never AUTO.
 uint32_t kilni_dispatch_fixpoint_strategy(
@@ -149,8 +149,8 @@ const char* kilni_dispatch_fixpoint_why(
 // Puts all rounds on `stream`.
 kiln_status_t kilni_dispatch_fixpoint_put(kilni_dispatch_fixpoint_t* fixpoint,
                                           kiln_stream_t* stream);
-// Adds nodes to `graph` that do all rounds, behind the `after_count` nodes at
-// `after`; `*out_last` is the one behind all of them.
+// Adds nodes to `graph` that do all rounds, after the `after_count` nodes at
+// `after`; `*out_last` is the one after all of them.
 kiln_status_t kilni_dispatch_fixpoint_build(kilni_dispatch_fixpoint_t* fixpoint,
                                             kilni_dispatch_build_t* build,
                                             kiln_graph_t* graph,
@@ -158,7 +158,7 @@ kiln_status_t kilni_dispatch_fixpoint_build(kilni_dispatch_fixpoint_t* fixpoint,
                                             uint32_t after_count,
                                             kiln_graph_node_t** out_last);
 // Whether the dispatch of its body could be given that binding, with all others
-// as they are: what the dispatch itself says is not asked.
+// as they are: the settings of the dispatch itself are not checked.
 kiln_status_t kilni_dispatch_fixpoint_check_change(
     const kilni_dispatch_fixpoint_t* fixpoint, uint32_t index,
     const kiln_binding_t* binding);
@@ -195,7 +195,7 @@ void kilni_dispatch_instance_deinit(kilni_dispatch_instance_t* instance);
 // INVALID_STATE if a resident buffer of a step was freed; cheap if none was.
 kiln_status_t kilni_dispatch_instance_check_freed(
     kilni_dispatch_instance_t* instance);
-// Tells the first trap of a step since it was asked last, and forgets all of
+// Reports the first trap of a step since the last call, and forgets all of
 // them. Both may be NULL.
 kiln_status_t kilni_dispatch_instance_check(kilni_dispatch_instance_t* instance,
                                             kiln_trap_t* out_trap,

@@ -17,7 +17,7 @@ typedef struct kilni_dispatch_unit_t {
   uint32_t idle;  // 1: it does nothing
 } kilni_dispatch_unit_t;
 
-// Units in their order. thread-compatible
+// Sorted units. thread-compatible
 typedef struct kilni_dispatch_layout_t {
   kilni_dispatch_unit_t* units;
   uint32_t* after;  // numbers of units

@@ -2,8 +2,7 @@
 //
 // dispatch: sequences are recorded.
 //
-// What is said is copied, and nothing is asked of a device: that is for
-// sequence_finish.c.
+// Arguments are copied, and no device is queried: sequence_finish.c does that.
 #include <stdio.h>
 #include <string.h>
 
@@ -139,7 +138,7 @@ static kiln_status_t sequence_make_add(kiln_sequence_t* sequence, uint32_t kind,
     return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" has %d steps already",
                    sequence->label, (int)KILNI_SEQUENCE_STEPS),
-        "say with a loop what is repeated, or make two sequences");
+        "put repeated steps into a loop, or make two sequences");
   }
   void* steps = sequence->steps;
   KILNI_RETURN_IF_ERROR(kilni_base_grow(
@@ -307,7 +306,7 @@ static kiln_status_t check_transfer(const kiln_sequence_t* sequence,
         KILNI_FAIL(INVALID_ARGUMENT,
                    "%s in the body of a fixpoint of \"%s\" (step %u)", what,
                    sequence->label, (unsigned)i),
-        "copy before the fixpoint, or behind it");
+        "copy before the fixpoint, or after it");
   }
   return kiln_ok();
 }
@@ -335,7 +334,7 @@ kiln_status_t kiln_sequence_add_upload(kiln_sequence_t* sequence,
   KILNI_CHECK_ARGUMENT(data != NULL, "data");
   if (to->bytes == 0) {
     return sequence_make_refuse(sequence,
-                                "an upload of nobody knows how many bytes",
+                                "an upload of an unknown number of bytes",
                                 "name a range of the buffer, with its bytes");
   }
   KILNI_CHECK_ARGUMENT(when <= KILN_SEQUENCE_READ_NOW, "when");
@@ -365,7 +364,7 @@ kiln_status_t kiln_sequence_add_download(kiln_sequence_t* sequence,
   KILNI_CHECK_ARGUMENT(out_data != NULL, "out_data");
   if (from->bytes == 0) {
     return sequence_make_refuse(sequence,
-                                "a download of nobody knows how many bytes",
+                                "a download of an unknown number of bytes",
                                 "name a range of the buffer, with its bytes");
   }
   KILNI_RETURN_IF_ERROR(
@@ -385,9 +384,9 @@ static kiln_status_t sequence_make_begin(kiln_sequence_t* sequence,
   KILNI_RETURN_IF_ERROR(sequence_make_check_open(sequence));
   if (sequence->depth == KILNI_SEQUENCE_DEPTH) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED, "%d bodies inside of each other in \"%s\"",
+        KILNI_FAIL(LIMIT_EXCEEDED, "bodies nested %d deep in \"%s\"",
                    (int)KILNI_SEQUENCE_DEPTH + 1, sequence->label),
-        "make the loops fewer: two that only repeat are one");
+        "use fewer loops: two nested loops that only repeat can be one");
   }
   KILNI_RETURN_IF_ERROR(sequence_make_add(sequence, kind, out_step, &index));
   sequence->open = index;
@@ -403,7 +402,7 @@ kiln_status_t kiln_sequence_begin_loop(kiln_sequence_t* sequence,
   KILNI_RETURN_IF_ERROR(sequence_make_check_open(sequence));
   if (count == 0) {
     return sequence_make_refuse(sequence, "a loop of no rounds",
-                                "say how often it is done");
+                                "give the number of rounds");
   }
   KILNI_RETURN_IF_ERROR(
       sequence_make_begin(sequence, KILN_STEP_LOOP, &step, out_step));
@@ -424,7 +423,7 @@ kiln_status_t kiln_sequence_begin_fixpoint(
   KILNI_RETURN_IF_ERROR(sequence_make_check_open(sequence));
   if (given.limit == 0) {
     return sequence_make_refuse(sequence, "a fixpoint without a limit",
-                                "say how many rounds there may be (`limit`)");
+                                "give the maximum number of rounds (`limit`)");
   }
   KILNI_RETURN_IF_ERROR(
       sequence_make_begin(sequence, KILN_STEP_FIXPOINT, &step, out_step));
@@ -439,7 +438,7 @@ kiln_status_t kiln_sequence_end_body(kiln_sequence_t* sequence) {
   uint32_t index = sequence->open;
   if (index == KILNI_NO_STEP) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_STATE, "no loop and no fixpoint of \"%s\" is open",
+        KILNI_FAIL(INVALID_STATE, "no loop or fixpoint of \"%s\" is open",
                    sequence->label),
         "begin one first; each is ended once");
   }
@@ -449,7 +448,7 @@ kiln_status_t kiln_sequence_end_body(kiln_sequence_t* sequence) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT, "the body of step %u of \"%s\" is empty",
                    (unsigned)index, sequence->label),
-        "add the steps that are to be repeated before its end");
+        "add the steps to repeat before its end");
   }
   sequence->open = step->parent;
   sequence->depth--;

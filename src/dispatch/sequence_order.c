@@ -2,8 +2,8 @@
 //
 // dispatch: which steps have to wait for which, by the memory that they touch.
 //
-// A write takes the place of all that it covers: who comes later and would have
-// to wait for that has to wait for the write, which waits for it.
+// A write replaces all that it covers: a later access that would have to wait
+// for that must wait for the write, which waits for it.
 #include "dispatch/sequence_order.h"
 
 #include <string.h>
@@ -58,7 +58,7 @@ static kiln_status_t sequence_order_make_space(kilni_dispatch_order_t* order,
   return status;
 }
 
-// Who is in the way of one of the accesses; each once, ascending.
+// The units that one of the accesses must wait for; each once, ascending.
 static void sequence_order_find(kilni_dispatch_order_t* order,
                                 const kilni_dispatch_access_t* accesses,
                                 uint32_t count) {
@@ -72,14 +72,14 @@ static void sequence_order_find(kilni_dispatch_order_t* order,
               accesses[j].address < entry->end;
     }
     if (!waits) continue;
-    // Entries stand in the order of their units.
+    // Entries are in the order of their units.
     if (found > 0 && order->after[found - 1] == entry->unit) continue;
     order->after[found++] = entry->unit;
   }
   order->after_count = found;
 }
 
-// Leaves out who is waited for by others among them.
+// Leaves out those that others among them wait for.
 static void sequence_order_reduce(kilni_dispatch_order_t* order) {
   uint32_t unit = order->unit_count;
   uint64_t through = 0;

@@ -2,8 +2,8 @@
 //
 // dispatch: replays: a sequence as a graph that is ready to run.
 //
-// Changes are noted, and told the driver by the run that comes: node by node
-// where nodes and edges stay the same, else by a graph that is made anew.
+// Changes are recorded, and applied in the driver by the next run: node by node
+// where nodes and edges stay the same, else by building a new graph.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,9 +16,9 @@ struct kiln_replay_t {
   kiln_sequence_t* sequence;
   kiln_dispatcher_t* dispatcher;
   atomic_uint references;
-  bool changed;      // a step is bound to other things than the executable
-  bool anew;         // the graph has to be made anew, whatever the layout says
-  bool behind_last;  // the executable is another one than ran last
+  bool changed;         // a step is bound to other things than the executable
+  bool anew;            // a new graph must be built, whatever the layout is
+  bool behind_last;     // the executable is another one than ran last
   kiln_stream_t* last;  // that it ran on, retained; NULL: it never did
   kiln_graph_t* graph;
   kiln_graph_exec_t* exec;
@@ -199,7 +199,7 @@ static kiln_status_t set_nodes(kiln_replay_t* replay) {
   return kiln_ok();
 }
 
-// Fixpoints around steps that have changed are told so.
+// Fixpoints around steps that have changed are notified.
 static kiln_status_t tell_fixpoints(kiln_replay_t* replay) {
   const kiln_sequence_t* sequence = replay->sequence;
   kilni_dispatch_instance_t* instance = &replay->instance;
@@ -232,7 +232,7 @@ static kiln_status_t tell_driver(kiln_replay_t* replay) {
   }
   end_graph(replay->dispatcher->allocator, &made);
   if (!kiln_status_is_ok(status)) {
-    // Some nodes may have been told, and others not.
+    // Some nodes may have been changed, and others not.
     replay->anew = true;
     return KILNI_ANNOTATE(status, "changing a replay of \"%s\"",
                           replay->sequence->label);
@@ -249,20 +249,20 @@ static kiln_status_t find_dispatch(const kiln_replay_t* replay, uint32_t step) {
     return kiln_ok();
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "step %u of \"%s\" is no dispatch",
+      KILNI_FAIL(INVALID_ARGUMENT, "step %u of \"%s\" is not a dispatch",
                  (unsigned)step, sequence->label),
-      "name the step by the number that kiln_sequence_add_dispatch told");
+      "name the step by the number that kiln_sequence_add_dispatch returned");
 }
 
 // The step is bound to something else now.
 static void sequence_replay_note(kiln_replay_t* replay, uint32_t index) {
   replay->changed = true;
   replay->changes[index] = true;
-  // What is inside of a conditional node cannot be told by itself.
+  // A node inside a conditional node cannot be changed by itself.
   if (replay->sequence->steps[index].in_fixpoint) replay->anew = true;
 }
 
-// What fixpoints around the step would say, before anything has changed.
+// Whether fixpoints around the step accept it, before anything has changed.
 static kiln_status_t sequence_replay_check_change(
     const kiln_replay_t* replay, uint32_t step, uint32_t index,
     const kiln_binding_t* binding) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dispatch: sequences are run on streams: one step behind the other.
+// dispatch: sequences are run on streams: one step after the other.
 #include <string.h>
 
 #include "base/status_make.h"
@@ -86,7 +86,7 @@ kiln_status_t kilni_dispatch_sequence_check_finished(
   if (atomic_load(&sequence->finished)) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE, "\"%s\" is not finished", sequence->label),
-      "call kiln_sequence_finish, and see whether that works");
+      "call kiln_sequence_finish, and check its status");
 }
 
 static kiln_status_t sequence_run_check_capture(const kiln_sequence_t* sequence,
@@ -169,7 +169,7 @@ kiln_status_t kiln_sequence_run(kiln_sequence_t* sequence,
     status = kilni_dispatch_pending_finish(pending, stream);
   }
   if (!kiln_status_is_ok(status)) {
-    // Nobody tells of what is on the stream already.
+    // What is already on the stream cannot be known.
     status = kilni_base_status_join(status, kiln_stream_synchronize(stream));
     kiln_pending_release(pending);
     return KILNI_ANNOTATE(status, "running \"%s\"", sequence->label);

@@ -4,15 +4,15 @@
 // chunk.
 //
 // A chunk belongs to one copy at a time. It is taken under a lock, which is not
-// held over a driver call, and waits for its own event before it is written
-// again: what was copied from it, or by the host out of it, is done then.
+// held during a driver call, and waits for its own event before it is written
+// again: copies from it, by the device or the host, are done then.
 //
-// Both ways are one loop over parts that are under way: each is begun, and
-// ended when the next one is, or when there is no chunk for it. An upload lets
-// the threads begin and hands a chunk over to the device when it is full; a
-// download lets the device begin and empties a chunk when it is there. What a
-// download has under way when it returns is emptied by the driver's own thread
-// (a host function of the stream), with the same threads.
+// Both directions are one loop over parts in progress: each is begun, and ended
+// when the next one is, or when there is no chunk for it. An upload lets the
+// threads begin and passes a chunk to the device when it is full; a download
+// lets the device begin and empties a chunk when its data has arrived. Parts
+// that a download has in progress when it returns are emptied by the driver's
+// own thread (a host function of the stream), with the same threads.
 #include "device/device_scope.h"
 #include "dispatch/staging_ring.h"
 
@@ -25,13 +25,14 @@
 
 enum { UNDER_WAY = 32 };  // parts of one copy
 
-// One piece of pinned memory. thread-safe by whoever has taken it
+// One chunk of pinned memory. thread-compatible, owned by the thread that has
+// taken it
 typedef struct chunk_t {
   kiln_buffer_t* buffer;  // NULL: not made yet
-  kiln_event_t* free;     // behind its last use
+  kiln_event_t* free;     // after its last use
   bool used;              // `free` was recorded
   bool taken;             // under the lock
-  // May use it still, where no event could say until when. Kept for it.
+  // May still use it, where no event could mark the end. Kept for it.
   kiln_stream_t* stray;
   kilni_dispatch_crew_t* crew;
   kilni_dispatch_copy_t copy;  // by the host, in or out
@@ -137,7 +138,7 @@ void kilni_dispatch_staging_destroy(kilni_dispatch_staging_t* staging) {
     kiln_status_free(staging_ring_wait_for(&staging->chunks[i]));
     staging_ring_drop(staging, &staging->chunks[i]);
   }
-  kilni_dispatch_crew_destroy(staging->crew);  // what is under way has used it
+  kilni_dispatch_crew_destroy(staging->crew);  // work in progress has used it
   if (staging->has_cond) kilni_base_cond_deinit(&staging->changed);
   if (staging->has_lock) kilni_base_mutex_deinit(&staging->lock);
   kilni_base_free_array(allocator, staging->chunks, staging->count,
@@ -158,8 +159,8 @@ static chunk_t* find_free(kilni_dispatch_staging_t* staging) {
   return NULL;
 }
 
-// NULL where there is none at the moment. Who holds some already must not wait
-// for one, and leaves those that are free to who does wait.
+// NULL where there is none at the moment. A thread that has chunks already must
+// not wait for one, and leaves free chunks to threads that wait.
 static chunk_t* staging_ring_take(kilni_dispatch_staging_t* staging,
                                   bool may_wait) {
   chunk_t* chunk = NULL;
@@ -199,7 +200,7 @@ static void staging_ring_give(kilni_dispatch_staging_t* staging,
   kilni_base_mutex_unlock(&staging->lock);
 }
 
-// Memory for a chunk that was taken, which nobody uses any more.
+// Memory for a chunk that was taken and is no longer used.
 static kiln_status_t staging_ring_make_ready(kilni_dispatch_staging_t* staging,
                                              chunk_t* chunk) {
   if (chunk->buffer != NULL) return staging_ring_wait_for(chunk);
@@ -302,7 +303,7 @@ static kiln_status_t begin_staged(kilni_dispatch_staging_t* staging,
 
 // ---- Parts of a copy ----
 
-// One copy, and its parts under way, the oldest first. one-thread
+// One copy, and its parts in progress, the oldest first. one-thread
 typedef struct transfer_t {
   kilni_dispatch_staging_t* staging;
   kiln_stream_t* stream;
@@ -320,8 +321,8 @@ typedef struct transfer_t {
   } parts[UNDER_WAY];
 } transfer_t;
 
-// Whatever was put on the stream may use the chunk. Where nothing can say when
-// it has, it is waited for: now or, where that fails too, before its next use.
+// Any work on the stream may use the chunk. Where nothing can mark its end, the
+// chunk waits for it: now or, where that fails too, before its next use.
 static kiln_status_t guard(chunk_t* chunk, kiln_stream_t* stream) {
   kiln_status_t status = kiln_event_record(chunk->free, stream);
   chunk->used = kiln_status_is_ok(status);

@@ -11,16 +11,16 @@
 #include "kiln/dispatch.h"
 #include "kiln/memory.h"
 
-// Chunks of pinned memory, and who uses them. thread-safe
+// Chunks of pinned memory, and their users. thread-safe
 typedef struct kilni_dispatch_staging_t kilni_dispatch_staging_t;
 
 // How it is made. thread-compatible
 typedef struct kilni_dispatch_staging_options_t {
   uint64_t bytes;        // in all; a multiple of chunks is used
   uint64_t chunk_bytes;  //
-  uint32_t threads;      // that copy a chunk together, with who calls
-  uint32_t
-      past_caches;  // 1: uploads too; slower, bench_staging says by how much
+  uint32_t threads;      // that copy a chunk together, with the caller
+  uint32_t past_caches;  // 1: uploads too; slower, bench_staging measures by
+                         // how much
   kilni_dispatch_counters_t* counters;  // may be NULL; outlives the ring
 } kilni_dispatch_staging_options_t;
 
@@ -28,8 +28,7 @@ typedef struct kilni_dispatch_staging_options_t {
 kiln_status_t kilni_dispatch_staging_create(
     kiln_device_t* device, const kilni_dispatch_staging_options_t* options,
     kilni_dispatch_staging_t** out_staging);
-// Nobody may use it any more; waits for copies that are under way. NULL is
-// accepted.
+// It may not be used any more; waits for copies in progress. NULL is accepted.
 void kilni_dispatch_staging_destroy(kilni_dispatch_staging_t* staging);
 
 // Makes all chunks, and starts the threads.
@@ -40,7 +39,7 @@ kiln_status_t kilni_dispatch_staging_trim(kilni_dispatch_staging_t* staging);
 void kilni_dispatch_staging_count(kilni_dispatch_staging_t* staging,
                                   kiln_dispatcher_counts_t* counts);
 
-// Copies `bytes` from the host to `buffer` at `offset`, behind what is on
+// Copies `bytes` from the host to `buffer` at `offset`, after the work on
 // `stream`; returns when pageable `data` may be changed. The range and the
 // stream's device must have been checked.
 kiln_status_t kilni_dispatch_staging_upload(kilni_dispatch_staging_t* staging,
@@ -48,12 +47,12 @@ kiln_status_t kilni_dispatch_staging_upload(kilni_dispatch_staging_t* staging,
                                             kiln_buffer_t* buffer,
                                             uint64_t offset, uint64_t bytes,
                                             const void* data);
-// Copies the other way; `out_data` is there when `stream` has passed what the
-// call put on it, and may not be touched before; with `waits`, when the call
-// returns and the memory is pageable. What is more than there is pinned memory
-// waits for the device until the rest is not. On failure the device may still
-// be writing pinned memory, and a host function `out_data`: behind what is on
-// the stream.
+// Copies in the other direction; `out_data` is complete when `stream` has
+// passed what the call put on it, and may not be touched before; with `waits`,
+// when the call returns and the memory is pageable. Where the data exceeds the
+// pinned memory, the call waits for the device until the rest fits. On failure
+// the device may still be writing pinned memory, and a host function
+// `out_data`: after the work on the stream.
 kiln_status_t kilni_dispatch_staging_download(kilni_dispatch_staging_t* staging,
                                               kiln_stream_t* stream,
                                               kiln_buffer_t* buffer,

@@ -8,17 +8,17 @@
 #include "kiln/telemetry.h"
 
 // What there is now: a field, and what it is.
-#define KILNI_TELEMETRY_GAUGES(X)                                          \
-  X(resident_held_bytes, "bytes of resident buffers that there are")       \
-  X(resident_peak_bytes, "most bytes of resident buffers that there were") \
-  X(resident_budget_bytes, "most bytes of resident buffers that may be")   \
-  X(resident_buffers, "resident buffers that there are")                   \
-  X(staging_held_bytes, "bytes of pinned memory in use or kept")           \
-  X(transient_held_bytes, "bytes of memory for dispatches in use or kept") \
-  X(transient_idle_bytes, "bytes of memory for dispatches kept only")      \
-  X(streams_made, "own streams that were made")                            \
-  X(pipelines_alive, "pipelines that there are")                           \
-  X(pendings_alive, "pendings that there are")                             \
+#define KILNI_TELEMETRY_GAUGES(X)                                           \
+  X(resident_held_bytes, "bytes of resident buffers that exist")            \
+  X(resident_peak_bytes, "maximum of the bytes of resident buffers so far") \
+  X(resident_budget_bytes, "limit on the bytes of resident buffers")        \
+  X(resident_buffers, "resident buffers that exist")                        \
+  X(staging_held_bytes, "bytes of pinned memory in use or kept")            \
+  X(transient_held_bytes, "bytes of memory for dispatches in use or kept")  \
+  X(transient_idle_bytes, "bytes of memory for dispatches kept only")       \
+  X(streams_made, "own streams that were made")                             \
+  X(pipelines_alive, "pipelines that exist")                                \
+  X(pendings_alive, "pendings that exist")                                  \
   X(measured_device_max_ns, "longest device time of a timed dispatch")
 
 // Of the cache.
@@ -35,7 +35,7 @@
   X(PREPARED_RUNS, prepared_runs, "runs of prepared dispatches")               \
   X(LAUNCHES, launches, "kernels launched")                                    \
   X(THREADS, launched_threads, "threads launched")                             \
-  X(WORK, work_items, "work items asked for")                                  \
+  X(WORK, work_items, "work items requested")                                  \
   X(WORK_SLOTS, work_slots, "work items that the launched threads could do")   \
   X(UPLOADS, uploads, "copies from the host")                                  \
   X(UPLOADED_BYTES, uploaded_bytes, "bytes copied from the host")              \
@@ -44,23 +44,24 @@
   X(STAGED_BYTES, staged_bytes, "bytes that went through pinned memory")       \
   X(CLEARED_BYTES, cleared_bytes, "bytes of outputs filled with zero")         \
   X(TRANSIENT_BYTES, transient_bytes, "bytes of device memory for dispatches") \
-  X(TRANSIENT_HITS, transient_hits, "memory for a dispatch that was kept")     \
-  X(TRANSIENT_MISSES, transient_misses, "memory for a dispatch made anew")     \
+  X(TRANSIENT_HITS, transient_hits, "memory for a dispatch that was reused")   \
+  X(TRANSIENT_MISSES, transient_misses,                                        \
+    "memory for a dispatch newly allocated")                                   \
   X(RESIDENT_BYTES, resident_bytes, "bytes of resident buffers allocated")     \
   X(RESIDENTS, residents, "resident buffers allocated")                        \
   X(WAITS, waits, "waits for a pending or for all own streams")                \
   X(WAIT_NS, wait_ns, "time that callers spent in those waits")                \
   X(TRAPS, traps, "dispatches in which a thread trapped")                      \
-  X(TIMED_DISPATCHES, timed_dispatches, "dispatches with a time taken")        \
+  X(TIMED_DISPATCHES, timed_dispatches, "dispatches that were timed")          \
   X(TIMED_ENQUEUE_NS, timed_enqueue_ns, "of those, time in the call")          \
   X(MEASURED, measured_dispatches,                                             \
-    "of those, found done: their device time is known")                        \
+    "of those, found finished: their device time is known")                    \
   X(MEASURED_NS, measured_device_ns,                                           \
-    "of those found done, time on the device")                                 \
+    "of those found finished, time on the device")                             \
   X(PIPELINES, pipelines, "pipelines made")                                    \
   X(CACHED_PIPELINES, cached_pipelines, "pipelines whose code the cache had")  \
   X(LINKED_PIPELINES, linked_pipelines,                                        \
-    "pipelines whose code was linked anew")                                    \
+    "pipelines whose code was newly linked")                                   \
   X(LOWER_NS, pipeline_lower_ns, "time that programs took to become PTX")      \
   X(CACHE_NS, pipeline_cache_ns, "time to fetch machine code from the cache")  \
   X(LINK_NS, pipeline_link_ns, "time to make machine code of PTX")             \

@@ -2,8 +2,8 @@
 //
 // dispatch: a snapshot of telemetry as text: Prometheus' format, and JSON.
 //
-// Both are written from the same lists of fields, so that neither has what the
-// other has not. Pure: a snapshot in, a text out.
+// Both are written from the same lists of fields, so that both have the same
+// fields. Pure: a snapshot in, a text out.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static size_t telemetry_text_utf8_length(const unsigned char* text) {
   for (size_t i = 1; i < length; i++) {
     if ((text[i] & 0xc0) != 0x80) return 0;
   }
-  // Longer than needed, half of a pair, or behind the last one.
+  // Longer than needed, half of a pair, or past the last one.
   if ((first == 0xe0 && text[1] < 0xa0) || (first == 0xed && text[1] > 0x9f) ||
       (first == 0xf0 && text[1] < 0x90) || (first == 0xf4 && text[1] > 0x8f)) {
     return 0;
@@ -83,7 +83,7 @@ static kiln_status_t check_labels(const kiln_telemetry_format_t* format) {
     const char* name = format->labels[i].name;
     if (!is_label_name(name) || format->labels[i].value == NULL) {
       return kilni_base_status_with_fix(
-          KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" as a label of telemetry",
+          KILNI_FAIL(INVALID_ARGUMENT, "\"%s\" as a telemetry label",
                      name != NULL ? name : ""),
           "name it with letters, digits and _, not beginning with a digit or "
           "__, and give it a value");
@@ -100,7 +100,7 @@ static kiln_status_t check_labels(const kiln_telemetry_format_t* format) {
 
 // ---- Prometheus ----
 
-// One text under way. one-thread
+// One text in progress. one-thread
 typedef struct writer_t {
   kilni_base_str_t* out;
   const kiln_telemetry_format_t* format;
@@ -117,7 +117,7 @@ static void add_seconds(kilni_base_str_t* out, uint64_t ns) {
                       ns % 1000000000u);
 }
 
-// kiln_NAME, with seconds for nanoseconds and _total behind a counter.
+// kiln_NAME, with seconds for nanoseconds and the suffix _total for a counter.
 static void telemetry_text_sample(writer_t* w, const char* field,
                                   const char* what, bool is_counter,
                                   uint64_t value) {
@@ -185,7 +185,7 @@ static void rate(writer_t* w, const char* name, uint64_t part, uint64_t whole) {
     kilni_base_str_add_cstr(w->out, "null");
     return;
   }
-  // In millionths, so that no locale has a say in it.
+  // In millionths, so that no locale affects it.
   uint64_t share = (uint64_t)((double)part / (double)whole * 1e6 + 0.5);
   kilni_base_str_addf(w->out, "%" PRIu64 ".%06" PRIu64, share / 1000000u,
                       share % 1000000u);

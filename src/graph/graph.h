@@ -7,7 +7,7 @@
 #include "kiln/capture.h"
 #include "kiln/graph.h"
 
-// What a graph holds on to. thread-compatible
+// What a graph retains. thread-compatible
 typedef struct kilni_graph_counts_t {
   uint32_t nodes;     // objects, of removed nodes too
   uint32_t sealed;    // segments that executables or clones may share

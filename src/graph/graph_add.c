@@ -3,7 +3,7 @@
 // graph: nodes are added, given other work, and removed.
 //
 // What can fail without the driver fails first: space for the node's object,
-// lists, the owners' place. Then comes the driver's call, and behind it nothing
+// lists, the owners' place. Then comes the driver's call, after which nothing
 // fails any more. A kernel on the usual path is that call and a few stores.
 #include <string.h>
 
@@ -35,7 +35,7 @@ static kiln_graph_node_t* added(const adding_t* a, kiln_cu_graph_node_t handle,
   return node;
 }
 
-// Behind a failure: the node must not stay.
+// After a failure: the node must not stay.
 static kiln_status_t add_take_back(kiln_graph_t* graph,
                                    kiln_cu_graph_node_t handle,
                                    kiln_status_t status) {
@@ -144,8 +144,8 @@ static kiln_status_t check_choice(const kiln_graph_t* graph,
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
-                 "an IF with two bodies and a SWITCH need a driver of CUDA "
-                 "12.8, and that of \"%s\" is of %u.%u",
+                 "an IF with two bodies and a SWITCH need a driver for CUDA "
+                 "12.8, and that of \"%s\" is for %u.%u",
                  graph->device->name, (unsigned)(version / 1000),
                  (unsigned)(version % 1000 / 10)),
       "install a newer NVIDIA driver, or use IF nodes of one body");
@@ -428,10 +428,10 @@ static inline bool has_launch(const kiln_graph_t* graph,
 }
 
 _Static_assert(KILNI_WAY_cuGraphAddKernelNode == (int)KILNI_WAY_CURRENT,
-               "the short way makes neither context nor mode");
+               "the short path changes neither context nor mode");
 
-// The short way: true if the node was added. What may change from one node of
-// such a launch to the next is looked at here.
+// The short path: true if the node was added. Checks here whatever may differ
+// between nodes of such a launch.
 static inline bool add_shortly(kiln_graph_t* graph,
                                kiln_graph_node_t* const* after,
                                uint32_t after_count,
@@ -447,7 +447,7 @@ static inline bool add_shortly(kiln_graph_t* graph,
   }
   if (graph->add_kernel(&node->handle, graph->handle, &before, after_count,
                         &launch->node) != KILN_CU_SUCCESS) {
-    return false;  // again the long way, which says what is wrong
+    return false;  // again on the long path, which reports what is wrong
   }
   kilni_graph_bundle_t* bundle = graph->root->last;
   bundle->uses++;
@@ -513,8 +513,8 @@ add_one_anyhow(kiln_graph_t* graph, const kiln_graph_addition_t* a) {
   return add_anyhow(graph, a->after, a->after_count, a->work, a->out_node);
 }
 
-// `*inout_known` is work whose launch the graph has, as mostly that of the
-// addition in front; NULL: none.
+// `*inout_known` is work whose launch the graph has, usually that of the
+// preceding addition; NULL: none.
 static inline bool add_one_shortly(kiln_graph_t* graph,
                                    const kiln_graph_addition_t* a,
                                    const kiln_graph_work_t** inout_known) {

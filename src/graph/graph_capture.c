@@ -3,8 +3,8 @@
 // graph: builders: captures begun, ended, thrown away.
 //
 // A builder is capturing from the moment the driver's begin has worked, so that
-// whatever fails behind it, somebody ends the capture. Forks share the capture
-// of the builder that they were split from; their streams belong to it until it
+// whatever fails afterwards, the capture is ended. Forks share the capture of
+// the builder that they were split from; their streams belong to it until it
 // ends, because a stream that was captured into a graph is free only then.
 //
 // A driver may crash where the capture of a conditional body is ended that was
@@ -221,7 +221,7 @@ static const char* state_text(uint32_t state) {
     case KILN_GRAPH_BUILDER_ENDED:
       return "has ended";
     case KILN_GRAPH_BUILDER_INVALIDATED:
-      return "was invalidated, and the driver has thrown its graph away";
+      return "was invalidated, and the driver has discarded its graph";
     default:
       return "is closed";
   }
@@ -310,7 +310,7 @@ kiln_status_t kiln_graph_builder_is_building(kiln_graph_builder_t* builder,
   KILNI_RETURN_IF_ERROR(capture_ask(builder, &capturing));
   if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_INVALIDATED) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_STATE, "something has invalidated the capture"),
+        KILNI_FAIL(INVALID_STATE, "the capture was invalidated"),
         "end the builder, or close it, and capture again");
   }
   *out_building = capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE;
@@ -417,8 +417,7 @@ static kiln_status_t ask_graph(kiln_graph_builder_t* builder,
     return kiln_ok();
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_STATE,
-                 "something has invalidated the capture that just began"),
+      KILNI_FAIL(INVALID_STATE, "the capture was invalidated that just began"),
       "look for calls on other threads that a capture in this mode does not "
       "allow, or use KILN_GRAPH_CAPTURE_RELAXED");
 }
@@ -440,7 +439,7 @@ static kiln_status_t undo_begin(kiln_graph_builder_t* builder,
   return kilni_base_status_join(status, ended);
 }
 
-// Why a capture does not begin: another one is under way on the stream.
+// A capture does not begin: another one is active on the stream.
 static kiln_status_t why_no_begin(const kiln_graph_builder_t* builder,
                                   kiln_status_t status) {
   kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
@@ -563,8 +562,8 @@ static kiln_status_t thrown_away(kiln_status_t status, uint32_t forks) {
   }
   kiln_status_t said = kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
-                 "the capture was invalidated, and the driver has thrown its "
-                 "graph away"),
+                 "the capture was invalidated, and the driver has discarded "
+                 "its graph"),
       "%s",
       forks > 0 ? "join every forked builder (kiln_graph_builder_join) before "
                   "the end"
@@ -576,7 +575,7 @@ static kiln_status_t thrown_away(kiln_status_t status, uint32_t forks) {
   return unjoined(forks, said);
 }
 
-// Behind an end that failed: true if the driver goes on capturing, as it does
+// After an end that failed: true if the driver goes on capturing, as it does
 // where another thread than the first one ends.
 static bool capture_goes_on(const kiln_graph_builder_t* builder) {
   if (kilni_device_is_lost(builder->device)) return false;
@@ -627,7 +626,7 @@ static kiln_status_t lost_body(kiln_graph_builder_t* builder) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the capture of a conditional body was invalidated; it is not "
-                 "ended, because drivers crash over that"),
+                 "ended, because that crashes drivers"),
       "look for the first call on a captured stream that failed, and capture "
       "the whole graph again");
 }
@@ -679,7 +678,7 @@ kiln_status_t kiln_graph_builder_end(kiln_graph_builder_t* builder) {
 
 static kiln_status_t close_capturing(kiln_graph_builder_t* builder) {
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) {
-    // Its work stays unjoined: the primary's end will say so.
+    // Its work stays unjoined: the primary's end will report that.
     capture_release(builder->capture);
     builder->capture = NULL;
     return kiln_ok();
@@ -818,7 +817,7 @@ kiln_status_t kiln_graph_builder_graph(kiln_graph_builder_t* builder,
   bool unbegun_body = builder->kind == KILN_GRAPH_BUILDER_BODY &&
                       builder->state == KILN_GRAPH_BUILDER_NOT_STARTED;
   if (builder->state != KILN_GRAPH_BUILDER_ENDED && !unbegun_body) {
-    return wrong_state(builder, "there is no graph to be had");
+    return wrong_state(builder, "the builder has no graph");
   }
   KILNI_RETURN_IF_ERROR(kilni_graph_check(builder->graph));
   kiln_graph_retain(builder->graph);
@@ -835,7 +834,7 @@ kiln_status_t kiln_graph_builder_exec(kiln_graph_builder_t* builder,
   KILNI_RETURN_IF_ERROR(capture_check_open(builder));
   if (builder->kind == KILN_GRAPH_BUILDER_FORKED) return no_graph_of_fork();
   if (builder->state != KILN_GRAPH_BUILDER_ENDED) {
-    return wrong_state(builder, "there is no graph to be run");
+    return wrong_state(builder, "the builder has no graph to run");
   }
   if (builder->kind == KILN_GRAPH_BUILDER_BODY) {
     return kilni_base_status_with_fix(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: nodes that a builder adds itself to what is being captured: host
-// functions whose data is kept, graphs as nodes, choices.
+// graph: nodes that a builder itself adds to the capture: host functions with
+// retained data, graphs as nodes, conditional nodes.
 //
-// A node that no stream makes is added behind what the stream has captured
-// last, and then takes its place as the last. If that second step fails, the
-// node is removed again, so that nothing is in the graph that no order holds.
+// A node that no stream makes is added after the last node that the stream has
+// captured, and then becomes the last itself. If that second step fails, the
+// node is removed again, so that every node in the graph is ordered.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -52,7 +52,7 @@ static kiln_status_t ask_tail(const kiln_graph_builder_t* builder,
   KILNI_RETURN_IF_ERROR(status);
   if (capturing == KILN_CU_STREAM_CAPTURE_STATUS_ACTIVE) return kiln_ok();
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_STATE, "something has invalidated the capture"),
+      KILNI_FAIL(INVALID_STATE, "the capture was invalidated"),
       "end the builder, or close it, and capture again");
 }
 
@@ -92,7 +92,7 @@ static kiln_status_t set_tail(const kiln_graph_builder_t* builder,
   return status;
 }
 
-// Behind a failure: the node must not stay.
+// After a failure: the node must not stay.
 static kiln_status_t capture_nodes_take_back(kiln_graph_node_t* node,
                                              kiln_status_t status) {
   kiln_status_t removed;
@@ -102,7 +102,7 @@ static kiln_status_t capture_nodes_take_back(kiln_graph_node_t* node,
     return status;
   }
   return KILNI_ANNOTATE(kilni_base_status_join(status, removed),
-                        "the node stays in the graph, in no order");
+                        "the node stays in the graph, without edges");
 }
 
 // The node takes its place as the last, or goes again.
@@ -115,7 +115,7 @@ static kiln_status_t put_in_order(const kiln_graph_builder_t* builder,
 
 // ---- Conditions ----
 
-// The graph is refused to everybody while it is captured; a builder may.
+// While the graph is captured, only a builder may change it.
 static kiln_status_t add_condition(kiln_graph_builder_t* builder,
                                    const uint32_t* first,
                                    kiln_graph_condition_t* out_condition) {
@@ -303,8 +303,8 @@ kiln_status_t kiln_graph_builder_embed(kiln_graph_builder_t* builder,
 
 // ---- Host functions ----
 
-// The node that the call became, so that its data goes when it goes. Where it
-// cannot be told, the data stays as long as the graph.
+// The node that the call became, so that its data is released with it. Where
+// the node is unknown, the data stays as long as the graph.
 static void find_node(kiln_graph_builder_t* builder,
                       kilni_graph_bundle_t* bundle) {
   kiln_graph_t* graph = builder->capture->graph;

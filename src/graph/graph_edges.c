@@ -2,8 +2,8 @@
 //
 // graph: edges: added, taken away, listed.
 //
-// A driver of CUDA 12.3 knows edges that are not plain; an older one has no
-// others, and asking it the old way is right then.
+// A driver of CUDA 12.3 knows edges that are not plain; an older one has plain
+// edges only, which the old query returns.
 #include <string.h>
 
 #include "base/alloc.h"

@@ -2,11 +2,11 @@
 //
 // graph: executables: made, launched, updated.
 //
-// An executable holds what its graph kept when it was made, and has a keeper of
-// its own for what its nodes are given later. A whole update brings another
-// hold. The driver knows of none of it: an executable with user objects pays
-// for them at each launch. Only one that kernels launch has one, since nobody
-// here sees those launches.
+// An executable retains what its graph retained when it was made, and has an
+// owner of its own for what its nodes are given later. A whole update adds
+// another hold. The driver knows of none of these: an executable with user
+// objects pays for them at each launch. Only one that is launched from the
+// device has one, since Kiln does not see those launches.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,12 +21,12 @@ static kiln_status_t exec_check_source(const kiln_graph_t* graph) {
   if (graph->inside == NULL) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "a graph inside of a node runs as a part of that"),
-      "take the graph around it, or a clone (kiln_graph_clone)");
+                 "a graph inside a node runs as a part of that node"),
+      "use the graph around it, or a clone (kiln_graph_clone)");
 }
 
-// What an executable is to hold. Where kernels launch it, the driver gets it
-// from the graph, on which it hangs for the one call.
+// What an executable retains. Where kernels launch it, the driver gets it from
+// the graph, to which it is attached for this one call.
 static kiln_status_t begin_hold(kiln_graph_t* graph, bool device_launch,
                                 kilni_graph_hold_t** out_hold) {
   KILNI_RETURN_IF_ERROR(kilni_graph_hold_make(graph, out_hold));
@@ -34,7 +34,7 @@ static kiln_status_t begin_hold(kiln_graph_t* graph, bool device_launch,
   return kilni_graph_hold_hang(*out_hold, graph->handle);
 }
 
-// Behind the call: with the executable it stays, without one it ends.
+// After the call it stays with the executable, and ends if there is none.
 static void end_hold(kiln_graph_t* graph, kilni_graph_hold_t* hold, bool used) {
   if (hold->object != NULL) {
     kilni_graph_hold_unhang(hold, graph->handle);
@@ -71,7 +71,7 @@ static kiln_status_t exec_read_options(const kiln_graph_t* graph,
       given->free_on_launch == KILN_SWITCH_ON) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "`device_launch` and `free_on_launch` do not go together"),
+                   "`device_launch` and `free_on_launch` exclude each other"),
         "leave one of them out");
   }
   if (given->upload == NULL) return kiln_ok();
@@ -86,9 +86,11 @@ static const char* exec_why_not(kiln_cu_graph_instantiate_result_t result) {
     case KILN_CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE:
       return "its nodes wait for each other in a cycle, or it is malformed";
     case KILN_CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED:
-      return "a node does what a graph that kernels launch cannot do";
+      return "a node does what a graph that is launched from the device cannot "
+             "do";
     case KILN_CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED:
-      return "its nodes are of several contexts, and kernels are to launch it";
+      return "its nodes are of several contexts, and it is to be launched from "
+             "the device";
     case KILN_CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED:
       return "a condition of it belongs to no conditional node";
     default:
@@ -122,8 +124,8 @@ static kiln_status_t exec_explain(kiln_graph_t* graph,
                           "making an executable of a graph");
   }
   kiln_status_t said = kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "the graph makes no executable: %s", why),
-      "change what is named, and try again");
+      KILNI_FAIL(INVALID_ARGUMENT, "the graph cannot be instantiated: %s", why),
+      "change what the message names, and try again");
   if (told) {
     said = kilni_base_status_with_native(said, native.domain, native.number,
                                          native.name);
@@ -254,16 +256,16 @@ static kiln_status_t exec_check_stream(const kiln_graph_exec_t* exec,
   return kilni_device_check_memory(exec->device, stream->device, "the stream");
 }
 
-// Remembers a stream, in front of the others. Launches of one executable run
-// one behind the other, but one that is captured does not run at all; so where
-// there are more streams than places, somebody else has to know the order.
+// Remembers a stream, ahead of the others. Launches of one executable run one
+// after the other, but one that is captured does not run at all; so where there
+// are more streams than places, the order must come from elsewhere.
 static __attribute__((noinline)) void note_stream(kiln_graph_exec_t* exec,
                                                   kiln_stream_t* stream) {
   bool foreign =
       stream->kind == KILN_STREAM_FOREIGN && stream->owner.release == NULL;
   if (stream->kind == KILN_STREAM_CAPTURED) return;  // a builder's
   if (foreign || stream->kind == KILN_STREAM_PER_THREAD) {
-    // Who knows how long the one lives, and which the other is elsewhere.
+    // The lifetime of the one is unknown, as is the other's identity elsewhere.
     exec->hold->elsewhere = true;
     return;
   }
@@ -301,7 +303,8 @@ launch_anyhow(kiln_graph_exec_t* exec, kiln_stream_t* stream) {
   return launch_failed(exec, status);
 }
 
-// The short way: again where it was launched last, which was checked then.
+// The short path: launched again where it was launched last, which was checked
+// then.
 kiln_status_t kiln_graph_exec_launch(kiln_graph_exec_t* exec,
                                      kiln_stream_t* stream) {
   if (exec == NULL || stream == NULL || stream != exec->streams[0] ||
@@ -334,10 +337,10 @@ static const char* reason_text(uint32_t reason) {
       "the driver gives no reason",
       "it has other nodes or edges",
       "a node is of another kind",
-      "a kernel is another one",
-      "what must not change of a node has changed",
-      "nothing of a node of this kind may change",
-      "a kernel cannot become that one",
+      "a node has a different kernel",
+      "a property of a node that must not change has changed",
+      "nodes of this kind cannot be changed",
+      "a kernel cannot be replaced by that one",
       "attributes that must not change have changed",
   };
   return kTexts[reason < sizeof(kTexts) / sizeof(kTexts[0]) ? reason : 1];
@@ -350,7 +353,7 @@ static kiln_status_t exec_refused(kiln_graph_t* graph,
   kiln_status_native_t native;
   kiln_status_t said = kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "the executable is not updated by this graph: %s",
+                 "the executable cannot be updated from this graph: %s",
                  reason_text(outcome->result)),
       "give a graph of the same nodes and edges, made in the same order, or "
       "make a new executable");
@@ -370,7 +373,7 @@ static kiln_status_t exec_refused(kiln_graph_t* graph,
                         kilni_graph_node_says(out_update->node, text));
 }
 
-// What it held goes behind the launches that may use it.
+// What it retained is released after the launches that may use it.
 static void change_hold(kiln_graph_exec_t* exec, kilni_graph_hold_t* hold) {
   kilni_graph_hold_t* before = exec->hold;
   kilni_graph_marks_t marks;
@@ -476,8 +479,8 @@ static kiln_status_t check_dimensions(const kiln_graph_node_t* node,
   char text[KILNI_NODE_TEXT];
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "the %s node \"%s\" of an executable takes work of one "
-                 "dimension only",
+                 "the %s node \"%s\" of an executable accepts one-dimensional "
+                 "work only",
                  kilni_graph_kind_name(node->kind),
                  kilni_graph_node_says(node, text)),
       "change the node in its graph (kiln_graph_node_set) and update the "
@@ -551,7 +554,7 @@ static kiln_status_t exec_set_prepared(kiln_graph_exec_t* exec,
   return kiln_ok();
 }
 
-// A kernel without attributes, whose objects the executable has.
+// A kernel without attributes, and with objects that the executable has.
 static inline bool is_last(const kiln_graph_exec_t* exec,
                            const kiln_launch_t* launch) {
   return exec->has_last && launch->number == exec->last_number &&
@@ -574,9 +577,9 @@ static inline bool call_shortly(const kiln_graph_exec_t* exec,
 
 _Static_assert(KILNI_WAY_cuGraphExecKernelNodeSetParams ==
                    (int)KILNI_WAY_CURRENT,
-               "the short way makes neither context nor mode");
+               "the short path changes neither context nor mode");
 
-// The short way: true if the node was given a launch whose objects the
+// The short path: true if the node was given a launch with objects that the
 // executable has.
 static inline bool set_shortly(const kiln_graph_exec_t* exec,
                                const kiln_graph_node_t* node,
@@ -652,7 +655,7 @@ typedef struct known_t {
   const kiln_graph_t* graph;
 } known_t;
 
-// True if such nodes may go the short way with this work, and why is kept.
+// True if such nodes may take the short path with this work.
 static bool get_to_know(const kiln_graph_exec_t* exec,
                         const kiln_graph_change_t* c, known_t* known) {
   if (c->node == NULL || c->work == NULL ||
@@ -668,8 +671,8 @@ static bool get_to_know(const kiln_graph_exec_t* exec,
   return true;
 }
 
-// The short way; where it ends half-way, the long one gives the arguments
-// again. Numbers and addresses leave what is known as it is: a launch has no
+// The short path; where it fails halfway, the long one gives the arguments
+// again. Numbers and addresses do not change what is known: a launch has no
 // other objects for them.
 static inline bool change_shortly(const kiln_graph_exec_t* exec,
                                   const kiln_graph_change_t* c,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: who shares what a graph keeps, and for how long.
+// graph: what shares the objects that a graph retains, and for how long.
 //
 // A hold is a list of segments with a reference to each: what a clone, an
-// executable or a node with a graph inside shares with the graph it came from.
-// That of an executable has to outlive it while launches run. Launches cost
+// executable or a node with an inner graph shares with the graph it came from.
+// That of an executable must outlive it while launches run. Launches cost
 // nothing for it: when the executable ends, an event is recorded where it was
 // launched and something still runs, and a stream of the device's own waits for
-// those and then calls back. Where that cannot be done, because a stream is
-// being captured or nobody here knows it, an upload takes the place: the driver
-// orders that behind all launches of the executable.
+// those and then calls back. Where that is impossible, because a stream is
+// being captured or is unknown to Kiln, an upload replaces the events: the
+// driver orders it after all launches of the executable.
 //
 // Only what a driver copies without us needs a user object of the driver's: a
 // graph whose handle was given out, and an executable that kernels launch. The
@@ -85,13 +85,13 @@ static void nobody_needs(void* user) {
   kilni_device_late_push(hold->thread, &hold->late);
 }
 
-// From here on somebody calls `nobody_needs`, and that lets it go.
+// From here on `nobody_needs` will be called, and releases it.
 static void await(kilni_graph_hold_t* hold) {
   hold->late.let_go = hold_let_go;
   kilni_device_late_enter(hold->thread, &hold->late);
 }
 
-// ---- What it holds ----
+// ---- What it retains ----
 
 static void hold_put(kilni_graph_hold_t* hold, kilni_graph_segment_t* segment) {
   kilni_graph_segment_retain(segment);
@@ -124,7 +124,7 @@ kiln_status_t kilni_graph_hold_make(kiln_graph_t* root,
 
 // ---- On a driver's graph ----
 
-// Behind a failure: the driver has the object, and may tell so at once.
+// After a failure: the driver has the object, and may call back at once.
 static void undo_object(kilni_graph_hold_t* hold,
                         kiln_cu_user_object_t object) {
   kiln_device_t* device = hold->device;
@@ -137,7 +137,7 @@ static void undo_object(kilni_graph_hold_t* hold,
   kiln_device_release(device);
 }
 
-// Its reference goes to the driver, also where that fails half-way.
+// Its reference passes to the driver, also where that fails halfway.
 static kiln_status_t hang(kilni_graph_hold_t* hold, kiln_cu_graph_t graph) {
   kiln_device_t* device = hold->device;
   kiln_cu_user_object_t object = NULL;
@@ -176,8 +176,8 @@ void kilni_graph_hold_unhang(kilni_graph_hold_t* hold, kiln_cu_graph_t graph) {
   kiln_status_free(status);
 }
 
-// The place in which it says that its handle was given out: a graph is const to
-// whoever only asks for that.
+// Records that its handle was given out: callers that only ask for the handle
+// have a const graph.
 static kiln_graph_t* own_object(const kiln_graph_t* graph) {
   kiln_graph_t* root = graph->root;
   if (graph == root) return root;
@@ -225,7 +225,7 @@ kiln_status_t kilni_graph_hold_guard_segment(kiln_graph_t* root,
   return kiln_ok();
 }
 
-// ---- Behind launches ----
+// ---- After launches ----
 
 static kiln_status_t hold_record(kiln_stream_t* stream,
                                  kiln_cu_event_t* out_event) {
@@ -239,8 +239,8 @@ static kiln_status_t hold_record(kiln_stream_t* stream,
   return status;
 }
 
-// An event behind all that is on the stream, or none where all of it is done.
-// False: neither could be had.
+// An event after all work on the stream, or none where all of it is done.
+// False: neither was possible.
 static bool mark_stream(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
   kiln_cu_capture_status_t capturing = KILN_CU_STREAM_CAPTURE_STATUS_NONE;
   kiln_status_t status;
@@ -261,7 +261,7 @@ static bool mark_stream(kiln_stream_t* stream, kiln_cu_event_t* out_event) {
   return good;
 }
 
-// An upload on a stream of our own: the driver puts it behind every launch.
+// An upload on a stream of our own: the driver orders it after every launch.
 static bool mark_by_upload(kilni_graph_hold_t* hold,
                            const kiln_graph_exec_t* exec) {
   kiln_status_t status =
@@ -325,7 +325,7 @@ void kilni_graph_hold_end_behind(kilni_graph_hold_t* hold,
                                  kilni_graph_marks_t* marks) {
   kiln_device_t* device = hold->device;
   if (hold->object != NULL) {
-    // The driver tells; one that is lost does not, and the thread sees to it.
+    // The driver calls back; a lost one does not, and the thread then does it.
     return;
   }
   kiln_status_t status = marks->certain ? hold_wait_for(hold, marks) : NULL;
@@ -340,7 +340,7 @@ void kilni_graph_hold_end_behind(kilni_graph_hold_t* hold,
     kiln_status_free(status);
     if (certain) return;
   }
-  // Nothing could be put behind the launches: wait here, for everything.
+  // Nothing could be ordered after the launches: wait here, for everything.
   if (!certain) kilni_device_wait_end(device);
   kilni_graph_hold_release(hold);
 }

@@ -43,11 +43,11 @@ typedef struct kilni_graph_segment_t kilni_graph_segment_t;
 typedef struct kilni_graph_bundle_t {
   kilni_graph_segment_t* segment;
   struct kilni_graph_bundle_t* next;  // in its segment
-  uint32_t uses;                      // nodes; 0: nothing is held
+  uint32_t uses;                      // nodes; 0: nothing is retained
   uint32_t count;                     // of `items`
   uint32_t space;                     // for them
   uint32_t reserved;
-  kiln_owner_t owner;   // of host data; told once
+  kiln_owner_t owner;   // of host data; called once
   void* data;           // copied host data
   uint64_t data_bytes;  //
   kilni_graph_owned_t items[];
@@ -67,8 +67,8 @@ typedef struct kilni_graph_wanted_t {
 
 typedef struct kilni_graph_chunk_t kilni_graph_chunk_t;
 
-// The owners of many nodes. Its references are the graph's that it was made
-// for, and since it is sealed those of holds: of clones, executables, nodes of
+// The owners of many nodes. Its references are that of the graph it was made
+// for and, once it is sealed, those of holds: of clones, executables, nodes of
 // other graphs. thread-compatible, references thread-safe
 struct kilni_graph_segment_t {
   kiln_device_t* device;
@@ -77,7 +77,7 @@ struct kilni_graph_segment_t {
   kilni_graph_segment_t* next;  // of its graph
   kilni_graph_bundle_t* bundles;
   kilni_graph_chunk_t* chunks;
-  // Of an executable: what is held already, each once.
+  // Of an executable: what is retained already, each once.
   kilni_graph_owned_t* known;
   size_t known_count;
   size_t known_space;
@@ -89,8 +89,8 @@ kiln_status_t kilni_graph_segment_make(kiln_device_t* device,
 void kilni_graph_segment_retain(kilni_graph_segment_t* segment);
 void kilni_graph_segment_release(kilni_graph_segment_t* segment);
 
-// Everything that can fail before a driver is told of a node: a bundle with
-// what is wanted, which is NULL if that is nothing. Then one of the others.
+// Everything that can fail before the driver's call for a node: a bundle with
+// the wanted objects, NULL if there are none. Then one of the others.
 kiln_status_t kilni_graph_owners_prepare(kiln_graph_t* graph,
                                          const kilni_graph_wanted_t* wanted,
                                          kilni_graph_bundle_t** out_bundle);
@@ -100,10 +100,11 @@ void kilni_graph_owners_commit(kiln_graph_t* graph,
 void kilni_graph_owners_cancel(kilni_graph_bundle_t* bundle);
 // A node has it no more. Cannot fail: what the driver refuses is a leak.
 void kilni_graph_owners_drop(kiln_graph_t* graph, kilni_graph_bundle_t* bundle);
-// From now on somebody may share what the graph keeps.
+// From now on the objects that the graph retains may be shared.
 void kilni_graph_owners_seal(kiln_graph_t* graph);
 
-// All that the graph keeps goes; nobody may use it through the graph any more.
+// Releases all that the graph retains; none of it may be used through the graph
+// any more.
 void kilni_graph_owners_end(kiln_graph_t* root);
 
 // The same for an executable's; what it has it keeps.
@@ -116,10 +117,10 @@ void kilni_graph_keeper_commit(kilni_graph_segment_t* keeper,
 
 // ---- Holds (graph_hold.c) ----
 
-// The segments that a graph had when somebody began to share them. One of an
-// executable may have to outlive it until its launches are done, one of a graph
-// whose handle was given out until the driver needs it no more: the thread for
-// late releases ends them. thread-compatible, references thread-safe
+// The segments that a graph had when they were first shared. That of an
+// executable may have to outlive it until its launches are done, that of a
+// graph with a published handle until the driver no longer needs it: the thread
+// for late releases ends them. thread-compatible, references thread-safe
 typedef struct kilni_graph_hold_t {
   kilni_device_late_entry_t late;
   kiln_device_t* device;
@@ -131,20 +132,20 @@ typedef struct kilni_graph_hold_t {
   // Of an executable.
   kilni_graph_segment_t* own;  // what its nodes were given later; NULL: nothing
   bool elsewhere;          // it may have been launched on streams unknown here
-  kiln_cu_stream_t waits;  // of the pool: calls back behind the launches
-  // NULL, or what makes the driver tell that nobody needs it.
+  kiln_cu_stream_t waits;  // of the pool: calls back after the launches
+  // NULL, or what makes the driver report that it is no longer needed.
   kiln_cu_user_object_t object;
   kilni_graph_segment_t* segments[];
 } kilni_graph_hold_t;
 
-// What the graph keeps now, with one reference. What comes later is not in it;
+// What the graph keeps now, with one reference. Later additions are not in it;
 // the caller seals the graph once the hold is in use.
 kiln_status_t kilni_graph_hold_make(kiln_graph_t* root,
                                     kilni_graph_hold_t** out_hold);
 void kilni_graph_hold_retain(kilni_graph_hold_t* hold);
 void kilni_graph_hold_release(kilni_graph_hold_t* hold);
-// Hangs it on a driver's graph: that one, what is copied of it and launches of
-// those have it from then on, and its reference is theirs.
+// Attaches it to a driver's graph: that graph, its copies and their launches
+// retain it from then on, and own its reference.
 kiln_status_t kilni_graph_hold_hang(kilni_graph_hold_t* hold,
                                     kiln_cu_graph_t graph);
 // That graph has it no more; others may.
@@ -152,11 +153,11 @@ void kilni_graph_hold_unhang(kilni_graph_hold_t* hold, kiln_cu_graph_t graph);
 // What a host program may copy by the graph's handle keeps its owners from now
 // on. False if that cannot be had.
 bool kilni_graph_hold_guard(const kiln_graph_t* graph);
-// The same for a segment more of a graph whose handles were given out.
+// Does that for one more segment of a graph with published handles.
 kiln_status_t kilni_graph_hold_guard_segment(kiln_graph_t* root,
                                              kilni_graph_segment_t* segment);
 
-// What stands for the launches of an executable so far. one-thread
+// What marks the launches of an executable so far. one-thread
 typedef struct kilni_graph_marks_t {
   uint32_t count;
   bool certain;  // false: nothing could be asked, and nothing runs any more
@@ -164,15 +165,16 @@ typedef struct kilni_graph_marks_t {
   kiln_cu_event_t events[KILNI_GRAPH_STREAMS];
 } kilni_graph_marks_t;
 
-// The end of a hold of an executable, in two steps, between which that may end:
-// what was launched until now is marked, and the hold goes behind it.
+// The end of a hold of an executable, in two steps, between which the
+// executable may end: the launches so far are marked, and the hold is released
+// after them.
 void kilni_graph_hold_mark(kilni_graph_hold_t* hold,
                            const kiln_graph_exec_t* exec,
                            kilni_graph_marks_t* out_marks);
 void kilni_graph_hold_end_behind(kilni_graph_hold_t* hold,
                                  kilni_graph_marks_t* marks);
 
-// ---- Whether a kernel may go the short way ----
+// ---- Whether a kernel may take the short path ----
 
 // Whether a call that needs the device's context may be made as things are.
 // Copied to where it is asked, next to what else is looked at there.
@@ -258,10 +260,10 @@ struct kiln_graph_t {
   uint32_t hashed;
   uint32_t segments_made;
 
-  bool given;  // somebody else has had the handle
+  bool given;  // other code has had the handle
   // Of a root.
   bool any_given;                 // of it or a graph inside
-  bool allocates;                 // a node was told to
+  bool allocates;                 // a node was set to
   kilni_graph_segment_t* open;    // takes owners
   kilni_graph_segment_t* sealed;  // list
   kilni_graph_hold_t* source;     // of a clone: what it was made with; or NULL
@@ -330,7 +332,7 @@ typedef struct kilni_graph_work_t {
   } to;
 } kilni_graph_work_t;
 
-// What the short ways take: a launch that is given as it shall be.
+// What the short paths accept: a launch that is given as it is to run.
 static inline bool kilni_graph_work_is_launch(const kiln_graph_work_t* given) {
   return given->kind == KILN_GRAPH_KERNEL && given->reserved == 0 &&
          given->as.launch != NULL;
@@ -374,11 +376,11 @@ kiln_status_t kilni_graph_work_same_how(const kiln_graph_node_t* node,
     kilni_device_late_end((graph_)->late);                              \
   } while (0)
 
-// ---- The short way of kernels ----
+// ---- The short path of kernels ----
 //
-// What is made by the thousand is a kernel without attributes, of a launch that
-// was the last one too. Where all of that holds, a few loads say so, and the
-// driver's call is all that is left; everything else goes the long way.
+// The node that is made by the thousand is a kernel without attributes, of the
+// same launch as the last one. Where all of that is true, a few loads confirm
+// it, and only the driver's call is left; everything else takes the long path.
 
 // ---- Adding (graph_add.c) ----
 
@@ -403,13 +405,13 @@ struct kiln_graph_exec_t {
   // Where it was launched, the last one first: retained, so that what runs can
   // be waited for.
   kiln_stream_t* streams[KILNI_GRAPH_STREAMS];
-  // The launch whose objects a node was given last.
+  // The launch that last gave a node its objects.
   uint64_t last_number;
   uint64_t last_version;
   bool has_last;
 
   bool device_launch;
-  bool allocates;  // a node was told to, by Kiln
+  bool allocates;  // a node was set to, by Kiln
   atomic_uint references;
   kilni_device_late_t* late;
   kilni_graph_hold_t* hold;
@@ -417,9 +419,9 @@ struct kiln_graph_exec_t {
 
 // ---- Why not (graph_why.c) ----
 
-// Each takes what a driver has refused with, and gives it back with the reason
-// where the nodes tell it, or as it is. `what` is copied, as it begins the
-// message; `fix` says what else will do.
+// Each takes the status of a driver's refusal and returns it, with the reason
+// where the nodes show it. `what` is copied, since it begins the message; `fix`
+// names an alternative.
 kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
                                       const char* fix, kiln_status_t status);
 kiln_status_t kilni_graph_why_no_exec(kiln_graph_t* graph,
@@ -454,7 +456,7 @@ typedef struct kilni_graph_capture_t {
   uint32_t forks;      // that were not joined
   uint32_t over;       // what became of it: a state of builders
   atomic_uint bodies;  // inside of it, that are captured now
-  uint64_t thread;     // kilni_base_thread_number of who began it
+  uint64_t thread;     // kilni_base_thread_number of the thread that began it
   kiln_device_t* device;
   kiln_graph_t* graph;      // that is captured into; a reference
   kiln_stream_t** streams;  // of forks, until the capture ends

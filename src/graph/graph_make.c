@@ -168,20 +168,20 @@ kilni_graph_counts_t kilni_graph_counts(const kiln_graph_t* graph) {
 kiln_status_t kilni_graph_refused(const kiln_graph_t* graph) {
   if (graph->refuses == KILNI_GRAPH_CAPTURING) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_STATE,
-                   "the graph is being captured, which only its streams add "
-                   "to"),
+        KILNI_FAIL(
+            INVALID_STATE,
+            "the graph is being captured; only its streams can add to it"),
         "end the capture first (kiln_graph_builder_end)");
   }
   if (graph->inside != NULL) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE, "the node around this graph was removed"),
-        "take the graph of a node that is there (kiln_graph_node_inner)");
+        "use the graph of a node that still exists (kiln_graph_node_inner)");
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
                  "the capture of this graph was invalidated, and the driver "
-                 "has thrown the graph away"),
+                 "has discarded the graph"),
       "capture again with a new builder");
 }
 
@@ -254,8 +254,8 @@ kiln_status_t kiln_graph_clone(kiln_graph_t* graph, kiln_graph_t** out_graph) {
   if (kiln_status_is_ok(status)) {
     KILNI_DEVICE_CREATE(status, graph->device, &clone->handle, cuGraphClone,
                         graph->handle);
-    status = kilni_graph_why_no_copy(graph, "no copy is made of a graph",
-                                     "make the graph a second time", status);
+    status = kilni_graph_why_no_copy(graph, "a graph cannot be copied",
+                                     "build the graph a second time", status);
   }
   if (clone->handle != NULL) kilni_graph_owners_seal(graph);
   if (kiln_status_is_ok(status)) status = copy_names(graph, clone);

@@ -2,8 +2,8 @@
 //
 // graph: the memory that allocation nodes take, of a whole device.
 //
-// A driver keeps what launches have allocated and freed for the next launch; it
-// is asked for that, and told to give it back.
+// A driver keeps what launches have allocated and freed for the next launch;
+// these functions query that memory and have the driver release it.
 #include <string.h>
 
 #include "base/status_make.h"

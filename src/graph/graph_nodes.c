@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: nodes: where they lie, which handle is whose, what they are.
+// graph: nodes: where they are stored, their handles, what they are.
 //
-// A node made here gets its object at once, from memory for many. What came by
-// a capture, a clone or a host program's own calls gets one when somebody looks
-// (kilni_graph_meet_all). The way from a handle to its object is built then.
+// A node made here gets its object at once, from memory for many. A node from a
+// capture, a clone or a host program's own calls gets one on first use
+// (kilni_graph_meet_all). The map from handles to objects is built then.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,13 +17,13 @@
 
 _Static_assert(KILNI_GRAPH_CHUNK_NODES * sizeof(kiln_graph_node_t) <=
                    KILNI_SPARE_BYTES,
-               "nodes lie in the device's spare blocks");
+               "nodes come from the device's spare blocks");
 
 static kiln_allocator_t nodes_allocator_of(const kiln_graph_t* graph) {
   return graph->device->host->allocator;
 }
 
-// ---- Where they lie ----
+// ---- Where they are stored ----
 
 kiln_status_t kilni_graph_node_reserve(kiln_graph_t* graph) {
   if (graph->free_node != graph->free_end) return kiln_ok();
@@ -240,7 +240,7 @@ kiln_status_t kilni_graph_meet_all(kiln_graph_t* graph) {
   KILNI_DEVICE_CALL(status, graph->device, cuGraphGetNodes, graph->handle, NULL,
                     &count);
   KILNI_RETURN_IF_ERROR(status);
-  // With the handle somebody may have removed as many as were added.
+  // Code that has the handle may have removed as many as were added.
   if (count == graph->live_count && !graph->given) return kiln_ok();
   kiln_allocator_t allocator = nodes_allocator_of(graph);
   size_t space = count;
@@ -365,7 +365,7 @@ static kiln_status_t no_inner(const kiln_graph_node_t* node, uint32_t index) {
   char text[KILNI_NODE_TEXT];
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "the %s node \"%s\" has no graph %u inside that is known",
+                 "the %s node \"%s\" has no known inner graph %u",
                  kilni_graph_kind_name(node->kind),
                  kilni_graph_node_says(node, text), (unsigned)index),
       "ask child nodes, and conditional nodes that kiln_graph_add or a builder "
@@ -417,7 +417,7 @@ kiln_status_t kiln_graph_node_inner(kiln_graph_node_t* node, uint32_t index,
 
 // ---- What they do ----
 
-// Asked once for a node; left alone where nobody tells.
+// Queried once for each node; left unset where the driver does not report it.
 static kiln_status_t name_kernel(kiln_graph_node_t* node,
                                  kiln_cu_function_t function,
                                  const char** out_name) {

@@ -2,10 +2,11 @@
 //
 // graph: what keeps what alive.
 //
-// What the nodes of a graph use lies in segments, each for many nodes. While
-// only the graph can have a reference to one, what a removed node used goes at
-// once. Once others may (it is sealed), it goes when the last node of the
-// segment has gone here and nobody else holds it: graph_hold.c.
+// The objects that the nodes of a graph use are retained in segments, each for
+// many nodes. While only the graph can have a reference to a segment, what a
+// removed node used is released at once. Once others may (it is sealed), it is
+// released when the last node of the segment is gone here and no hold refers to
+// it: graph_hold.c.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -70,7 +71,7 @@ static void release(const kilni_graph_owned_t* owned) {
   }
 }
 
-// Lets go of all that a bundle holds; its place may then be used again.
+// Releases all that a bundle retains; its place may then be used again.
 static void owners_empty(kilni_graph_bundle_t* bundle) {
   kiln_owner_t owner = bundle->owner;
   memset(&bundle->owner, 0, sizeof(bundle->owner));
@@ -336,7 +337,7 @@ void kilni_graph_owners_drop(kiln_graph_t* graph,
   segment->live--;
   if (bundle == root->last) root->last = NULL;
   if (segment == root->open) {
-    // Somebody who has had the handle may have made a copy.
+    // Code that has had the handle may have made a copy.
     if (!root->any_given) owners_empty(bundle);
     return;
   }

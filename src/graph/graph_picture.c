@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: what is in a graph, as indices, and names as they stand in pictures.
+// graph: what is in a graph, as indices, and names as pictures show them.
 #include "base/status_make.h"
 #include "graph/graph_picture.h"
 
@@ -204,7 +204,7 @@ kiln_status_t kilni_graph_picture_give(const kilni_base_str_t* text,
   KILNI_RETURN_IF_ERROR(kilni_base_str_status(text));
   if (write(kilni_base_str_cstr(text), text->size, user_data)) return kiln_ok();
   return kilni_base_status_with_fix(
-      KILNI_FAIL(IO_ERROR, "the writer took not all of %llu bytes",
+      KILNI_FAIL(IO_ERROR, "the writer did not accept all of %llu bytes",
                  (unsigned long long)text->size),
-      "see what `write` met; it returns true when it has taken the text");
+      "check why `write` failed; it returns true when it has written the text");
 }

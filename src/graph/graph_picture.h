@@ -12,8 +12,8 @@ enum {
   KILNI_PICTURE_MAX_DEPTH = 64,        // graphs inside of each other
 };
 
-// Adds text as it stands between the quotes of a DOT label, and of a JSON
-// string. Control characters and bytes that are no UTF-8 become '?'.
+// Adds text as it is written between the quotes of a DOT label, and of a JSON
+// string. Control characters and bytes that are not UTF-8 become '?'.
 void kilni_graph_picture_add_dot(kilni_base_str_t* out, const char* text);
 void kilni_graph_picture_add_json(kilni_base_str_t* out, const char* text);
 

@@ -15,17 +15,17 @@ enum {
   INDENT_DEPTH = 10,  // deeper ones are not indented further
 };
 
-// What is under way. one-thread
+// The drawing in progress. one-thread
 typedef struct drawing_t {
   kilni_base_str_t out;
   bool brief;
   // "_3_0_2": node 3, graph 0 in it, node 2 of that. The name of a node is "n"
-  // with its path behind, of a frame "cluster".
+  // and its path, of a frame "cluster" and its path.
   char path[PATH_BYTES];
   size_t path_size;
 } drawing_t;
 
-// Puts a number behind the path; gives its size from before.
+// Appends a number to the path; returns its previous size.
 static size_t go_in(drawing_t* d, uint32_t number) {
   size_t size = d->path_size;
   int added =
@@ -229,7 +229,7 @@ static kiln_status_t draw_all(drawing_t* d, kiln_graph_node_t* node,
   }
   if (depth >= 2 * KILNI_PICTURE_MAX_DEPTH) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED, "graphs inside of each other, more than %d",
+        KILNI_FAIL(LIMIT_EXCEEDED, "graphs nested more than %d deep",
                    KILNI_PICTURE_MAX_DEPTH),
         "draw one of the inner graphs by itself (kiln_graph_node_inner)");
   }

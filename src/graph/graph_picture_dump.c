@@ -36,19 +36,19 @@ static kiln_status_t picture_dump_fail_open(const char* path, int error) {
   (void)kilni_base_error_text(error, sizeof(text), text);
   if (error == ENOENT || error == ENOTDIR) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(NOT_FOUND, "no folder for the file \"%s\": %s", path, text),
+        KILNI_FAIL(NOT_FOUND, "the file \"%s\" has no folder: %s", path, text),
         "make the folder first");
   }
   if (error == EACCES || error == EPERM || error == EROFS) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(PERMISSION_DENIED,
-                   "nothing can be written beside \"%s\": %s", path, text),
+                   "no file can be created beside \"%s\": %s", path, text),
         "write to a folder of your own");
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(IO_ERROR, "nothing can be written beside \"%s\": %s", path,
+      KILNI_FAIL(IO_ERROR, "no file can be created beside \"%s\": %s", path,
                  text),
-      "check the folder and the disk it lies on");
+      "check the folder and its disk");
 }
 
 static int picture_dump_try_name(beside_t* b, size_t name_at, const void* key,
@@ -106,7 +106,7 @@ static kiln_status_t move_over(const beside_t* b, kiln_allocator_t allocator,
   if (size == 0) {
     status = kilni_base_status_with_fix(
         KILNI_FAIL(IO_ERROR, "the driver wrote nothing to \"%s\"", b->path),
-        "make space on the disk, or draw the graph with kiln_graph_draw_file");
+        "free some disk space, or draw the graph with kiln_graph_draw_file");
   } else {
     status = kilni_base_file_write(allocator, path, data, size);
   }
@@ -118,14 +118,14 @@ kiln_status_t kiln_graph_dump_file(kiln_graph_t* graph, uint32_t flags,
                                    const char* path) {
   KILNI_CHECK_ARGUMENT(graph != NULL, "graph");
   KILNI_CHECK_ARGUMENT_SAYS((flags & ~(uint32_t)ALL_FLAGS) == 0, "flags",
-                            "has bits that are no flags of a dump",
+                            "has bits that are not flags of a dump",
                             "pass 0, or flags of CUgraphDebugDot_flags");
   KILNI_CHECK_ARGUMENT(path != NULL && path[0] != 0, "path");
   KILNI_RETURN_IF_ERROR(kilni_graph_check(graph));
   if (!kilni_table_cuda_has(graph->device->table,
                             KILNI_CUDA_ROW_cuGraphDebugDotPrint)) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(UNSUPPORTED, "the driver of \"%s\" has no dump of graphs",
+        KILNI_FAIL(UNSUPPORTED, "the driver of \"%s\" cannot dump graphs",
                    kiln_device_name(graph->device)),
         "draw the graph with kiln_graph_draw_file (kiln graph --dot)");
   }

@@ -3,9 +3,9 @@
 // graph: captures that branch: split and join.
 //
 // A branch is a stream that waits for the builder's and so is captured with it;
-// a join is the wait the other way. Of a split that fails half-way the branches
-// that there are already are joined again at once, so that the capture is not
-// spoiled by what nobody got.
+// a join is the reverse wait. When a split fails halfway, its existing branches
+// are joined again at once, so that branches that no caller received do not
+// spoil the capture.
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "graph/graph_inside.h"
@@ -69,7 +69,7 @@ static kiln_status_t undo_split(kiln_graph_builder_t* builder, uint32_t count,
     if (!kiln_status_is_ok(joined)) {
       status = KILNI_ANNOTATE(kilni_base_status_join(status, joined),
                               "a branch that was made stays unjoined: the "
-                              "capture cannot end well");
+                              "capture cannot end successfully");
     }
     kiln_graph_builder_release(forks[i]);
     forks[i] = NULL;
@@ -119,14 +119,14 @@ static kiln_status_t check_join(kiln_graph_builder_t* const* builders,
     KILNI_RETURN_IF_ERROR(
         kilni_graph_builder_check_free(builder, "nothing can be joined"));
     if (builder->capture != builders[0]->capture) {
-      return not_joined(i, "is of another capture than the first");
+      return not_joined(i, "is of a different capture than the first");
     }
     for (uint32_t k = 0; k < i; k++) {
-      if (builders[k] == builder) return not_joined(i, "is there twice");
+      if (builders[k] == builder) return not_joined(i, "is given twice");
     }
     if (builder->kind == KILN_GRAPH_BUILDER_FORKED) continue;
     if (*out_root != count) {
-      return not_joined(i, "is the second one that is not forked");
+      return not_joined(i, "is a second builder that is not forked");
     }
     *out_root = i;
   }
@@ -151,7 +151,7 @@ kiln_status_t kiln_graph_builder_join(kiln_graph_builder_t* const* builders,
     if (i == root) continue;
     kiln_status_t joined = join_one(builders[root], builders[i]);
     status = kilni_base_status_join(status, joined);
-    // Also where it failed: nobody could do anything else with it.
+    // Also where it failed: it is of no further use.
     kiln_status_free(kiln_graph_builder_close(builders[i]));
   }
   if (!kiln_status_is_ok(status)) {

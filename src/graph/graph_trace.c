@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: traces: a graph with a record before and behind each of its nodes.
+// graph: traces: a graph with a record before and after each of its nodes.
 #include "base/status_make.h"
 #include "graph/graph_picture.h"
 #include "graph/graph_trace.h"
@@ -22,7 +22,7 @@ static kiln_status_t trace_make_event(kiln_device_t* device,
   return kiln_event_create(device, &timing, out);
 }
 
-// A node that records a new event behind `count` nodes.
+// A node that records a new event after `count` nodes.
 static kiln_status_t add_record(kiln_graph_t* graph,
                                 kiln_graph_node_t* const* after, uint32_t count,
                                 kiln_event_t** out_event,
@@ -100,7 +100,7 @@ static kiln_status_t trace_take_child(kiln_graph_trace_t* trace,
                                       uint32_t depth) {
   if (depth + 1 >= KILNI_PICTURE_MAX_DEPTH) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED, "graphs inside of each other, more than %d",
+        KILNI_FAIL(LIMIT_EXCEEDED, "graphs nested more than %d deep",
                    KILNI_PICTURE_MAX_DEPTH),
         "trace one of the inner graphs by itself (kiln_graph_clone)");
   }
@@ -122,7 +122,7 @@ typedef struct taking_t {
   kiln_graph_node_t** before;  // as many as there are edges
 } taking_t;
 
-// A slice with the record behind the node.
+// A slice with the record after the node.
 static kiln_status_t take_node(const taking_t* t, uint32_t number,
                                const uint32_t* above, uint32_t depth) {
   kiln_graph_trace_t* trace = t->trace;
@@ -142,8 +142,8 @@ static kiln_status_t take_node(const taking_t* t, uint32_t number,
   return add_record(t->graph, &node, 1, &slice->end, &slice->end_record);
 }
 
-// What a node waits for, seen behind the records of that; false where it does
-// not wait for the ends of them.
+// What a node waits for, as seen after their records; false where it does not
+// wait for their ends.
 static bool find_before(const taking_t* t, uint32_t node, uint32_t* out_count) {
   uint32_t count = 0;
   for (uint32_t i = t->first[node]; i < t->first[node + 1]; i++) {
@@ -184,7 +184,7 @@ static void sort_by_end(const taking_t* t) {
   for (uint32_t i = all->edge_count; i-- > 0;) {
     t->list[--first[all->edges[i].to + 1]] = i;
   }
-  // Each start stands one place too far behind now.
+  // Each start is now one place too late.
   for (uint32_t i = 0; i < all->node_count; i++) first[i] = first[i + 1];
   first[all->node_count] = all->edge_count;
 }
@@ -294,7 +294,7 @@ static kiln_status_t trace_check_source(const kiln_graph_t* graph) {
   if (graph->inside == NULL) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_STATE,
-                 "a graph inside of a node runs as a part of that"),
+                 "a graph inside a node runs as a part of that node"),
       "trace the graph around it, or a clone (kiln_graph_clone)");
 }
 
@@ -356,8 +356,8 @@ kiln_status_t kiln_graph_trace_launch(kiln_graph_trace_t* trace,
                                       kiln_stream_t* stream) {
   KILNI_CHECK_ARGUMENT(trace != NULL, "trace");
   KILNI_CHECK_ARGUMENT(stream != NULL, "stream");
-  // What fails half-way leaves the beginning of this run with the nodes of the
-  // one before.
+  // A failure halfway leaves the start of this run with the nodes of the
+  // previous one.
   trace->is_launched = false;
   KILNI_RETURN_IF_ERROR(kiln_event_record(trace->begin, stream));
   KILNI_RETURN_IF_ERROR(kiln_graph_exec_launch(trace->exec, stream));

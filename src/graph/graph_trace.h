@@ -33,7 +33,7 @@ struct kiln_graph_trace_t {
   atomic_uint references;
   uint32_t lanes;
   kiln_graph_exec_t* exec;
-  kiln_event_t* begin;  // on the stream, before the launch and behind it
+  kiln_event_t* begin;  // on the stream, before the launch and after it
   kiln_event_t* done;   //
   kilni_graph_slice_t* slices;
   uint32_t count;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// graph: why a driver refuses what memory and choices in graphs cannot do. It
-// gives one result for all of it; which rule it was, the nodes tell.
+// graph: why a driver refuses what memory and conditional nodes in graphs
+// cannot do. It returns one result for all of it; the nodes show which rule was
+// broken.
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -59,14 +60,13 @@ kiln_status_t kilni_graph_why_no_copy(kiln_graph_t* graph, const char* what,
   }
   if (node == NULL) return status;
   char text[KILNI_NODE_TEXT];
-  return instead(status,
-                 kilni_base_status_with_fix(
-                     KILNI_FAIL(UNSUPPORTED,
-                                "%s whose nodes allocate memory, free it or "
-                                "choose: it has the %s node \"%s\"",
-                                what, kilni_graph_kind_name(node->kind),
-                                kilni_graph_node_says(node, text)),
-                     "%s", fix));
+  return instead(status, kilni_base_status_with_fix(
+                             KILNI_FAIL(UNSUPPORTED,
+                                        "%s that has an ALLOCATE, FREE or "
+                                        "conditional node: the %s node \"%s\"",
+                                        what, kilni_graph_kind_name(node->kind),
+                                        kilni_graph_node_says(node, text)),
+                             "%s", fix));
 }
 
 // ---- Conditions ----
@@ -112,13 +112,13 @@ kiln_status_t kilni_graph_why_no_choice(const kiln_graph_t* graph,
                              "0x%llx is not the handle of a condition of this "
                              "graph",
                              (unsigned long long)condition),
-                  "give the condition as kiln_graph_add_condition of this "
-                  "graph gave it"));
+                  "pass the condition that kiln_graph_add_condition returned "
+                  "for this graph"));
 }
 
 // ---- Edges ----
 
-// Whether `to` waits for `from`; false too where the driver does not say.
+// Whether `to` waits for `from`; false too where the driver does not report it.
 static bool why_is_edge(kiln_graph_t* graph, const kiln_graph_edge_t* edge) {
   kiln_allocator_t allocator = graph->device->host->allocator;
   uint32_t count = 0;
@@ -142,7 +142,7 @@ static bool why_is_edge(kiln_graph_t* graph, const kiln_graph_edge_t* edge) {
   return found;
 }
 
-// How often an edge stands in the list before it.
+// How often an edge occurs in the list before it.
 static bool stands_before(const kiln_graph_edge_t* edges, uint32_t index) {
   for (uint32_t i = 0; i < index; i++) {
     if (edges[i].from == edges[index].from && edges[i].to == edges[index].to) {
@@ -160,15 +160,17 @@ static kiln_status_t wrong_edge(const kiln_graph_edge_t* edge, uint32_t index,
   kilni_graph_node_says(edge->to, to);
   if (add) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT, "edge %u: \"%s\" waits for \"%s\" already",
+        KILNI_FAIL(INVALID_ARGUMENT, "edge %u: \"%s\" already waits for \"%s\"",
                    (unsigned)index, to, from),
-        "leave it out: an edge is there once");
+        "leave it out: two nodes have at most one such edge");
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT,
-                 "edge %u: \"%s\" does not wait for \"%s\" by such an edge",
-                 (unsigned)index, to, from),
-      "take away what kiln_graph_edges lists, with its ports and its type");
+      KILNI_FAIL(
+          INVALID_ARGUMENT,
+          "edge %u: \"%s\" does not wait for \"%s\" through such an edge",
+          (unsigned)index, to, from),
+      "remove an edge that kiln_graph_edges lists, with its ports and its "
+      "type");
 }
 
 kiln_status_t kilni_graph_why_no_edge(kiln_graph_t* graph,
@@ -177,8 +179,8 @@ kiln_status_t kilni_graph_why_no_edge(kiln_graph_t* graph,
                                       kiln_status_t status) {
   if (!add) {
     status = kilni_graph_why_no_copy(
-        graph, "no edge is taken out of a graph",
-        "make the graph anew, with the edges that it is to have", status);
+        graph, "edges cannot be removed from a graph",
+        "build the graph again, with the edges that it needs", status);
   }
   if (!is_result(status, KILN_CU_ERROR_INVALID_VALUE)) return status;
   for (uint32_t i = 0; i < count; i++) {
@@ -201,7 +203,7 @@ kiln_status_t kilni_graph_why_no_after(kiln_graph_node_t* const* after,
           kilni_base_status_with_fix(
               KILNI_FAIL(
                   INVALID_ARGUMENT,
-                  "`after[%zu]`, the %s node \"%s\", is `after[%zu]` too", i,
+                  "`after[%zu]`, the %s node \"%s\", is also `after[%zu]`", i,
                   kilni_graph_kind_name(after[i]->kind),
                   kilni_graph_node_says(after[i], text), k),
               "give each node once"));
@@ -216,8 +218,8 @@ kiln_status_t kilni_graph_why_no_exec(kiln_graph_t* graph,
                                       kiln_status_t status) {
   return kilni_graph_why_no_copy(
       graph, "a second executable of a graph",
-      "release the first one before (kiln_graph_exec_release), or make the "
-      "graph a second time",
+      "release the first one (kiln_graph_exec_release), or build the graph a "
+      "second time",
       status);
 }
 
@@ -226,15 +228,14 @@ kiln_status_t kilni_graph_why_no_launch(const kiln_graph_exec_t* exec,
   if (!exec->allocates || !is_result(status, KILN_CU_ERROR_INVALID_VALUE)) {
     return status;
   }
-  return instead(
-      status,
-      kilni_base_status_with_fix(
-          KILNI_FAIL(INVALID_ARGUMENT,
-                     "memory that an earlier launch of the graph allocated is "
-                     "not freed yet"),
-          "free it before the next launch, by a FREE node in this graph or in "
-          "another one that is launched between, or make the executable with "
-          "`free_on_launch`"));
+  return instead(status,
+                 kilni_base_status_with_fix(
+                     KILNI_FAIL(INVALID_ARGUMENT,
+                                "memory that an earlier launch of the graph "
+                                "allocated has not been freed"),
+                     "free it before the next launch, by a FREE node in this "
+                     "graph or in another one that is launched in between, or "
+                     "make the executable with `free_on_launch`"));
 }
 
 // The conditional node that a graph is inside of, at any depth; NULL: none.
@@ -261,7 +262,7 @@ kiln_status_t kilni_graph_why_no_body(kiln_graph_t* graph, uint32_t kind,
                      "a body of the conditional node \"%s\" has no %s nodes",
                      kilni_graph_node_says(node, text),
                      kilni_graph_kind_name(kind)),
-          "add it to the graph that the conditional node is in, before that "
+          "add it to the graph that contains the conditional node, before that "
           "node or after it"));
 }
 
@@ -287,7 +288,7 @@ kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
   kiln_graph_node_t* node = freed_by(graph, address);
   if (node != NULL) {
     char what[64];
-    (void)snprintf(what, sizeof(what), "0x%llx is freed already, by the",
+    (void)snprintf(what, sizeof(what), "0x%llx is already freed by the",
                    (unsigned long long)address);
     return has_it(status, node, what, " of this graph",
                   "leave one of the two out");
@@ -299,6 +300,6 @@ kiln_status_t kilni_graph_why_no_free(kiln_graph_t* graph, uint64_t address,
                      "0x%llx is not the address of an ALLOCATE node, or "
                      "another graph frees it",
                      (unsigned long long)address),
-          "give kiln_graph_node_address of an ALLOCATE node that nothing frees "
+          "give kiln_graph_node_address of an ALLOCATE node that is not freed "
           "yet; a buffer is freed by its last release"));
 }

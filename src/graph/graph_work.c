@@ -2,9 +2,9 @@
 //
 // graph: what a node is to do, checked and put into the driver's words.
 //
-// Everything that can be wrong is found here, with a text, since a driver says
-// no more than "invalid value". Adding a node, giving it other work and giving
-// one of an executable other work all come through here.
+// Every error is found here, with a text, since a driver reports only "invalid
+// value". Adding a node, giving it other work and giving one of an executable
+// other work all come through here.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -61,7 +61,8 @@ static kiln_status_t check_how(const kilni_device_launch_how_t* how) {
     if (name == NULL) continue;
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "a node of a graph has no launch attribute `%s`", name),
+                   "a graph node does not support the launch attribute `%s`",
+                   name),
         "%s",
         how->list[i].id ==
                 KILN_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
@@ -98,8 +99,8 @@ kiln_status_t kilni_graph_work_same_how(const kiln_graph_node_t* node,
   char text[KILNI_NODE_TEXT];
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "the launch has other attributes than the kernel node \"%s\" "
-                 "was added with, and those stay",
+                 "the launch has attributes that differ from those of the "
+                 "kernel node \"%s\", which cannot change",
                  kilni_graph_node_says(node, text)),
       "give a launch with the same attributes, or remove the node and add "
       "another");
@@ -159,8 +160,8 @@ static kiln_status_t work_take_place(kilni_graph_work_t* work,
               (place->host.from != NULL);
   if (given != 1) {
     return work_bad(
-        "each side of a copy is one of a buffer, an array and host "
-        "memory",
+        "each side of a copy must be exactly one of a buffer, an array and "
+        "host memory",
         "make places with the kiln_graph_place_... functions");
   }
   if (place->array != NULL) {
@@ -180,7 +181,7 @@ static kiln_status_t work_take_place(kilni_graph_work_t* work,
   if (side->row_bytes < copy->bytes || side->rows < rows ||
       !span_of(copy->bytes, rows, slices, side->row_bytes, side->rows, &span)) {
     return work_bad(
-        "rows or slices of a copy overlap, or are more than can be",
+        "rows or slices of a copy overlap, or their number overflows",
         "give `row_bytes` of at least a row, and `rows` of at least a "
         "slice");
   }
@@ -202,8 +203,7 @@ static kiln_status_t work_take_place(kilni_graph_work_t* work,
   return kiln_ok();
 }
 
-// Of one dimension, as the stream operation has it: rows may lie between each
-// other.
+// Of one dimension, as in the stream operation: rows may interleave.
 static kiln_status_t work_check_apart(const kiln_graph_copy_t* copy) {
   uint64_t to = copy->to.offset;
   uint64_t from = copy->from.offset;
@@ -227,7 +227,7 @@ static kiln_status_t work_take_copy(kilni_graph_work_t* work,
   kiln_cu_copy_3d_t* to = &work->to.copy;
   memset(to, 0, sizeof(*to));
   if (copy->bytes == 0) {
-    return work_bad("a copy of 0 bytes is no node",
+    return work_bad("a node cannot copy 0 bytes",
                     "leave it out, or add an EMPTY "
                     "node");
   }
@@ -254,22 +254,22 @@ static kiln_status_t take_fill(kilni_graph_work_t* work,
   }
   if (fill->value_bytes != 1 && fill->value_bytes != 2 &&
       fill->value_bytes != 4) {
-    return work_bad("a fill's value has 1, 2 or 4 bytes",
-                    "give `value_bytes` so");
+    return work_bad("the value of a fill must have 1, 2 or 4 bytes",
+                    "set `value_bytes` to 1, 2 or 4");
   }
   if (fill->count == 0 ||
       __builtin_mul_overflow(fill->count, fill->value_bytes, &bytes)) {
-    return work_bad("a fill of no values, or of more than can be",
-                    "give the count of values in a row");
+    return work_bad("a fill of 0 values, or of more than fit an address range",
+                    "give the number of values in a row");
   }
   uint64_t row_bytes = fill->row_bytes == 0 ? bytes : fill->row_bytes;
   if (row_bytes < bytes || row_bytes % fill->value_bytes != 0 ||
       fill->offset % fill->value_bytes != 0 ||
       !span_of(bytes, rows, 1, row_bytes, rows, &span)) {
     return work_bad(
-        "a fill's offset and rows are multiples of its value, and its "
-        "rows do not overlap",
-        "give `offset` and `row_bytes` so");
+        "the offset and rows of a fill must be multiples of its value, and its "
+        "rows must not overlap",
+        "set `offset` and `row_bytes` accordingly");
   }
   KILNI_RETURN_IF_ERROR(
       work_check_buffer(graph, fill->buffer, "the fill", fill->offset, span));
@@ -314,8 +314,7 @@ static kiln_status_t work_take_event(kilni_graph_work_t* work,
                                      const kiln_graph_t* graph) {
   kiln_event_t* event = work->given->as.event;
   if (event == NULL) {
-    return work_bad("a node that records or waits for no event",
-                    "give the event");
+    return work_bad("an event node without an event", "give the event");
   }
   bool records = work->given->kind == KILN_GRAPH_RECORD;
   KILNI_RETURN_IF_ERROR(
@@ -355,8 +354,9 @@ static kiln_status_t work_take_child(kilni_graph_work_t* work,
   KILNI_RETURN_IF_ERROR(
       kilni_device_check_driver(graph->device, child->device, "the child"));
   if (child->root == graph->root) {
-    return work_bad("a graph cannot be a node of itself, nor of what is inside",
-                    "clone it first (kiln_graph_clone)");
+    return work_bad(
+        "a graph cannot be a node of itself or of a graph inside it",
+        "clone it first (kiln_graph_clone)");
   }
   work->to.child = child->handle;
   return kiln_ok();
@@ -409,7 +409,7 @@ static kiln_status_t work_take_list(kilni_graph_work_t* work,
   if (list == NULL || count == 0 || count > KILNI_GRAPH_OPS) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "%s %s node of %llu operations, where there are 1 to %d",
+                   "%s %s node of %llu operations; the limits are 1 and %d",
                    kilni_graph_kind_article(work->given->kind),
                    kilni_graph_kind_name(work->given->kind),
                    (unsigned long long)count, KILNI_GRAPH_OPS),
@@ -432,9 +432,9 @@ static kiln_status_t take_op(const kiln_graph_t* graph,
       (op->word_bytes != 4 && op->word_bytes != 8) ||
       op->offset % op->word_bytes != 0) {
     return work_bad(
-        "a memory operation without a buffer, of no kind that is known, "
-        "or of words that are not 4 or 8 bytes at a multiple of that",
-        "give `buffer`, `kind`, `word_bytes` and `offset` so");
+        "a memory operation without a buffer, of an unknown kind, or of words "
+        "that are not 4 or 8 bytes at an aligned offset",
+        "set `buffer`, `kind`, `word_bytes` and `offset` accordingly");
   }
   KILNI_RETURN_IF_ERROR(work_check_buffer(
       graph, op->buffer, "the memory operation", op->offset, op->word_bytes));
@@ -466,7 +466,7 @@ static kiln_status_t take_ops(kilni_graph_work_t* work,
   return kiln_ok();
 }
 
-// Handles, and behind them what each is told.
+// Handles, followed by the new setting of each.
 static kiln_status_t take_semaphores(kilni_graph_work_t* work,
                                      const kiln_graph_t* graph) {
   const kiln_graph_semaphores_t* given = &work->given->as.semaphores;
@@ -537,7 +537,7 @@ static kiln_status_t work_take(kilni_graph_work_t* work, kiln_graph_t* graph) {
     case KILN_GRAPH_MEMORY_OPS:
       return take_ops(work, graph);
     default:
-      return work_bad("work of no kind that is known",
+      return work_bad("work of an unknown kind",
                       "make work with the kiln_graph_work_... functions");
   }
 }
@@ -572,7 +572,8 @@ kiln_status_t kilni_graph_work_wrong_kind(const kiln_graph_node_t* node,
         "give it work of its own kind, or remove it and add another");
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "what the %s node \"%s\" does cannot change",
-                 is, kilni_graph_node_says(node, text)),
+      KILNI_FAIL(INVALID_ARGUMENT,
+                 "the work of the %s node \"%s\" cannot be changed", is,
+                 kilni_graph_node_says(node, text)),
       "remove it and add another");
 }

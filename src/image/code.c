@@ -68,8 +68,8 @@ static bool may_be(uint32_t wanted, uint32_t seen) {
           seen == KILN_CODE_FORMAT_RELOCATABLE);
 }
 
-// Programs and shared libraries of a host are no input, and what is said of an
-// ELF file that nobody can read is what its header says.
+// Programs and shared libraries of a host are not inputs, and the error for an
+// unreadable ELF file quotes its header.
 static kiln_status_t no_format(kiln_bytes_view_t bytes, const char* name) {
   enum { IDENT_BYTES = 6 };
   kilni_image_part_t part = {bytes.data, bytes.size, 0, name};
@@ -85,7 +85,8 @@ static kiln_status_t no_format(kiln_bytes_view_t bytes, const char* name) {
         "little-endian machine (`nvcc -c`)");
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(BAD_DATA, "\"%s\" begins like no format of device code", name),
+      KILNI_FAIL(BAD_DATA,
+                 "\"%s\" does not begin like any format of device code", name),
       "give PTX, a cubin, a fatbin, LTO-IR, an object file, an archive of "
       "those, or NVVM IR; source is compiled first (`kiln compile`)");
 }
@@ -98,8 +99,8 @@ kiln_status_t kilni_image_code_check_text(kiln_bytes_view_t bytes,
   if (nul == NULL) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA,
-                 "\"%s\" is PTX with a NUL byte inside, at offset %zu: what "
-                 "comes after it would be ignored",
+                 "\"%s\" is PTX with a NUL byte at offset %zu: the text after "
+                 "it would be ignored",
                  name, (size_t)(nul - bytes.data)),
       "remove that byte: `tr -d '\\000'` makes a copy without");
 }
@@ -114,9 +115,9 @@ kiln_status_t kilni_image_code_check_thin(kiln_bytes_view_t bytes,
   return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA,
                  "\"%s\" is a thin archive: it names its members and does not "
-                 "hold them",
+                 "contain them",
                  name),
-      "give the members (`ar t '%s'` lists them), or an archive that holds "
+      "give the members (`ar t '%s'` lists them), or an archive that contains "
       "them (`ar rcs`, without T)",
       name);
 }
@@ -135,7 +136,7 @@ static kiln_status_t decide_format(kiln_bytes_view_t bytes,
                    name, kiln_code_format_name(wanted),
                    kiln_code_format_name(seen)),
         "give it as %s (a command goes by the end of the file's name), or "
-        "leave `format` 0: the bytes say it themselves",
+        "leave `format` 0: it is then read from the bytes",
         kiln_code_format_name(seen));
   }
   *out_format = seen != KILN_CODE_FORMAT_UNKNOWN ? seen : wanted;
@@ -257,7 +258,7 @@ kiln_image_t* kilni_image_code_seen(const kiln_code_t* code) {
   return image;
 }
 
-// No lock: of two threads that read at once, the second one's is thrown away.
+// No lock: of two threads that read at once, the second one's is discarded.
 kiln_status_t kilni_image_code_read(kiln_code_t* code, const char* name,
                                     kiln_image_t** out_image) {
   *out_image = kilni_image_code_seen(code);
@@ -285,7 +286,7 @@ kiln_status_t kiln_code_image(kiln_code_t* code, kiln_image_t** out_image) {
   return kilni_image_code_read(code, code->name, out_image);
 }
 
-// ---- What it says ----
+// ---- What it reports ----
 
 uint32_t kiln_code_format(const kiln_code_t* code) {
   return code != NULL ? code->format : KILN_CODE_FORMAT_UNKNOWN;

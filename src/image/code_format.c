@@ -26,7 +26,7 @@ static uint32_t half_at(kiln_bytes_view_t bytes, size_t offset) {
 }
 
 // Code for a GPU, linked or not, or a host's object file. Programs and shared
-// libraries of a host are no input of any CUDA tool.
+// libraries of a host are not inputs of any CUDA tool.
 static uint32_t elf_format(kiln_bytes_view_t bytes) {
   if (bytes.size < ELF_HEAD_BYTES) return KILN_CODE_FORMAT_UNKNOWN;
   bool relocatable = half_at(bytes, ELF_TYPE_OFFSET) == ELF_TYPE_REL;
@@ -36,7 +36,7 @@ static uint32_t elf_format(kiln_bytes_view_t bytes) {
   return relocatable ? KILN_CODE_FORMAT_OBJECT : KILN_CODE_FORMAT_UNKNOWN;
 }
 
-// A magic number and what it stands for. thread-safe
+// A magic number and its meaning. thread-safe
 typedef struct magic_t {
   uint8_t bytes[8];
   uint32_t size;
@@ -65,7 +65,7 @@ static bool code_format_is_blank(uint8_t c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// What is left of a text behind blanks and PTX's comments.
+// The rest of a text after blanks and PTX comments.
 static kiln_bytes_view_t behind_comments(kiln_bytes_view_t text) {
   size_t i = 0;
   while (i < text.size) {

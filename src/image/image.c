@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// image: the public object: making one, and what it tells.
+// image: the public object: making one, and reading its facts.
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "image/image.h"
@@ -31,12 +31,12 @@ static kiln_status_t unknown_format(const kilni_image_part_t* part) {
       "first");
 }
 
-// Formats whose head does not tell what made them.
+// Formats whose header does not identify their producer.
 static bool tells_no_producer(uint32_t format) {
   return format == KILN_CODE_FORMAT_PTX || format == KILN_CODE_FORMAT_NVVM;
 }
 
-// What a linker is given: a container's pieces are walked like an image's.
+// What a linker is given: a container's parts are walked like an image's.
 static kiln_status_t check_piece(kiln_image_t* image,
                                  const kilni_image_part_t* part,
                                  const kilni_image_about_t* about,
@@ -107,7 +107,7 @@ kiln_status_t kilni_image_read_entry(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about) {
   if (image->nesting == KILNI_IMAGE_MAX_NESTING) {
-    return kilni_image_over(part->name, "containers in each other",
+    return kilni_image_over(part->name, "nested containers",
                             KILNI_IMAGE_MAX_NESTING);
   }
   size_t boxes = image->box_count;
@@ -218,8 +218,8 @@ kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
   return status;
 }
 
-// What bytes must begin like for a linker that is told their format. A linked
-// cubin and one that is not pass for each other.
+// How bytes must begin for a linker that is given their format. A linked cubin
+// and an unlinked one are accepted for each other.
 static kiln_status_t image_check_format(const kilni_image_part_t* part,
                                         uint32_t format) {
   uint32_t seen =
@@ -230,7 +230,7 @@ static kiln_status_t image_check_format(const kilni_image_part_t* part,
   return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA, "%s: no %s begins here", part->name,
                  kiln_code_format_name(format)),
-      "make the file again: it was damaged; or say of which format it is");
+      "make the file again: it was damaged; or specify its format");
 }
 
 kiln_status_t kilni_image_check_link(kiln_bytes_view_t bytes, uint32_t format,

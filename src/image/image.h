@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// image: the public header: what an image holds beyond its public face.
+// image: the public header: what an image has beyond its public interface.
 #ifndef KILN_SRC_IMAGE_IMAGE_H_
 #define KILN_SRC_IMAGE_IMAGE_H_
 
@@ -19,7 +19,7 @@ kiln_status_t kilni_image_code_check_thin(kiln_bytes_view_t bytes,
                                           const char* name);
 
 // kiln_code_create for a module above, whose allocator must not outlive what
-// `keep` keeps.
+// `keep` retains.
 kiln_status_t kilni_image_code_create(kiln_bytes_view_t bytes,
                                       const kiln_code_options_t* options,
                                       kilni_base_keep_t keep,
@@ -42,10 +42,10 @@ kilni_image_ptx_module_t* kilni_image_ptx_share(const kiln_image_t* image);
 // there.
 uint32_t kilni_image_ptx_isa(kiln_bytes_view_t bytes);
 
-// The newest line (13000 is 13.0) of the compilers that made the machine code
-// in a file; 0 where none is known. Cheaper than an image: of packed code one
-// member at a time is unpacked, and no names are read. The refusals of
-// kiln_image_create, but for those of code that is no machine code.
+// The newest release (13000 is 13.0) of the compilers that made the machine
+// code in a file; 0 where none is known. Cheaper than an image: of packed code
+// one member at a time is unpacked, and no names are read. The refusals of
+// kiln_image_create, except those of code that is not machine code.
 kiln_status_t kilni_image_producer_line(kiln_bytes_view_t bytes,
                                         const char* name,
                                         kiln_allocator_t allocator,
@@ -67,7 +67,7 @@ enum {
   KILNI_IMAGE_KEEP_VARIABLE = 2,  // of the same, by a name of the source's
 };
 
-// What is in the pieces that a linker takes. thread-compatible
+// What is in the parts that a linker takes. thread-compatible
 typedef struct kilni_image_link_pieces_t {
   size_t machine;  // machine code, finished or not
   size_t ptx;
@@ -75,56 +75,57 @@ typedef struct kilni_image_link_pieces_t {
   bool takes_ltoir;  // in: of a fatbin that has some the linker takes that
 } kilni_image_link_pieces_t;
 
-// What a link wants to know of its inputs; zero where nobody asks.
+// What a link needs to know of its inputs; zero where not needed.
 // thread-compatible
 typedef struct kilni_image_link_visit_t {
-  // The architecture that is linked for, 90 for sm_90: of a container the piece
-  // that a linker takes is checked, and no other. 0: each piece.
+  // The architecture that is linked for, 90 for sm_90: of a container only the
+  // part that a linker takes is checked. 0: each part.
   uint32_t sm;
   uint32_t reserved;
   void* user;
   // A name that is defined here and may be defined nowhere else; borrowed
-  // during the call. NULL: nobody asks, and PTX is not read.
+  // during the call. NULL: not needed, and PTX is not read.
   kiln_status_t (*define)(void* user, const char* name, bool is_kernel);
-  // A name that linkers leave out without a word, though `define` need not have
-  // it, KILNI_IMAGE_KEEP_*; borrowed during the call. NULL: nobody asks.
+  // A name that linkers silently omit, though `define` need not have it,
+  // KILNI_IMAGE_KEEP_*; borrowed during the call. NULL: not needed.
   kiln_status_t (*keep)(void* user, const char* name, uint32_t kind);
   // A container has device code, and none that a linker for `sm` takes: of
   // which file it is, and what it is for ("sm_90, compute_90"); borrowed during
-  // the call. Not called where that code defines nothing. NULL: nobody asks.
+  // the call. Not called where that code defines nothing. NULL: not needed.
   kiln_status_t (*misfit)(void* user, const char* file, const char* targets);
   // A member of an archive is device code by itself, in no object of a host,
-  // KILN_CODE_FORMAT_*: what linkers leave out of archives. Called before it is
-  // read; both names are borrowed during the call. NULL: nobody asks.
+  // KILN_CODE_FORMAT_*: what linkers omit from archives. Called before it is
+  // read; both names are borrowed during the call. NULL: not needed.
   kiln_status_t (*loose)(void* user, const char* archive, const char* member,
                          uint32_t format);
-  // A name that must be in what comes out, weak ones included; borrowed during
-  // the call. NULL: nobody asks. PTX has none.
+  // A name that must be in the result, weak ones included; borrowed during the
+  // call. NULL: not needed. PTX has none.
   kiln_status_t (*expect)(void* user, const char* name);
-  // A function that is defined here and seen nowhere else; borrowed during the
-  // call. NULL: nobody asks.
+  // A function that is defined here and visible nowhere else; borrowed during
+  // the call. NULL: not needed.
   kiln_status_t (*own)(void* user, const char* name);
   // The type of a function that others may define or call, as nvJitLink
   // compares it ("#iii" of `int ff(int, int)`); borrowed during the call. Of a
-  // function that is defined elsewhere, where something here uses it. NULL:
-  // nobody asks. PTX has none unless `define` is asked for as well.
+  // function that is defined elsewhere, where something here uses it. NULL: not
+  // needed. PTX has none unless `define` is set as well.
   kiln_status_t (*prototype)(void* user, const char* name, const char* type);
   // The linker runs where it may crash: damage that it may survive, and that
-  // hides no name, is no error then. The first is put here, and the caller
+  // hides no name, is then not an error. The first is put here, and the caller
   // frees it. NULL: it is an error.
   kiln_status_t* inout_doubt;
-  // Counted up for each part with device code, for whichever architecture; an
-  // archive may have none. NULL: nobody asks.
+  // Incremented for each part with device code, for any architecture; an
+  // archive may have none. NULL: not needed.
   size_t* inout_parts;
-  // Counted up for each piece that a linker takes. NULL: nobody asks.
+  // Incremented for each part that a linker takes. NULL: not needed.
   kilni_image_link_pieces_t* inout_pieces;
 } kilni_image_link_visit_t;
 
 // Whether a linker can be given this: all that is indexed, sized and named in
-// it is there. Linear in time; allocates what is packed, unpacked, and the tree
-// of PTX. `format` is what it is said to be.
+// it exists. Linear in time; allocates what is packed, unpacked, and the tree
+// of PTX. `format` is its declared format.
 //
-//   BAD_DATA        cut off or damaged, with the byte, unless it is a doubt; an
+//   BAD_DATA        cut off or damaged, with the byte, unless it is tolerated;
+//   an
 //                   object of a host without device code; not of this format
 //   LIMIT_EXCEEDED  of an image
 //   OUT_OF_MEMORY, and what `define` returns

@@ -305,7 +305,7 @@ static kiln_status_t read_cubin(kilni_image_cubin_t* cubin,
     KILNI_RETURN_IF_ERROR(add_symbol(cubin, (uint32_t)i));
   }
   KILNI_RETURN_IF_ERROR(each_section(cubin, cubin_complete));
-  // Only a kernel's own attributes may tell the toolkit.
+  // Only a kernel's own attributes may identify the toolkit.
   cubin->image->boxes[cubin->box].shown.producer_line = cubin->line;
   return kiln_ok();
 }

@@ -30,9 +30,9 @@ typedef struct kilni_image_cubin_t {
   uint8_t accelerated;      // compiled for one architecture only
   uint8_t reserves_shared;  // its blocks give shared memory to the system
   uint8_t reserved;
-  uint32_t line;  // of the toolkit, 13000; 0: not told
+  uint32_t line;  // of the toolkit, 13000; 0: unknown
   uint32_t debug;
-  uint32_t ptx_version;  // of the PTX it was made from; 0: not told
+  uint32_t ptx_version;  // of the PTX it was made from; 0: unknown
   uint64_t global_bytes;
   uint64_t constant_bytes;
   const char* producer;
@@ -43,7 +43,7 @@ typedef struct kilni_image_cubin_t {
 typedef struct kilni_image_cubin_attributes_t {
   kilni_image_part_t part;
   uint64_t at;
-  uint64_t value_at;     // where `value` lies, in the part
+  uint64_t value_at;     // where `value` is, in the part
   const uint8_t* value;  // of the attribute met last
   uint32_t size;
   uint32_t code;

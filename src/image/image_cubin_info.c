@@ -3,8 +3,7 @@
 // image: the attributes of a cubin, as its .nv.info sections have them.
 //
 // An attribute is a byte for its form, one for its code, and either two bytes
-// of value or two that say how many follow. Codes that are not known are
-// stepped over.
+// of value or a two-byte count of those that follow. Unknown codes are skipped.
 #include <string.h>
 
 #include "base/status_make.h"
@@ -41,7 +40,7 @@ enum {
   NOT_DESCRIBED = 0x7fff,  // in `kind`, until it is
 };
 
-// Steps to the next attribute; `*out_more` is false behind the last.
+// Steps to the next attribute; `*out_more` is false after the last.
 static kiln_status_t next_attribute(kilni_image_cubin_attributes_t* attributes,
                                     bool* out_more) {
   kilni_image_cubin_attributes_t* a = attributes;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// image: what a cubin says it was made by, and for which architecture.
+// image: what a cubin was made by, and for which architecture.
 //
 // The ELF header has the number of the architecture, in one of two places; the
-// letter behind it is a bit of the header, an attribute, or to be seen from the
+// letter after it is a bit of the header, an attribute, or implied by the
 // compiler's options, which depends on the toolkit.
 #include <string.h>
 

@@ -21,7 +21,7 @@ enum {
   INDEX_ELSEWHERE = 0xffff,  // in sh_link of section 0
 };
 
-// ---- What the header says ----
+// ---- The header ----
 
 static const char* elf_machine_name(uint32_t machine) {
   switch (machine) {
@@ -86,7 +86,7 @@ static kiln_status_t check_ident(const kilni_image_part_t* part) {
                            "the file ends within its ELF header");
   }
   if (memcmp(part->data, "\177ELF", 4) != 0) {
-    return kilni_image_bad(part, 0, "no ELF file begins here");
+    return kilni_image_bad(part, 0, "an ELF file does not begin here");
   }
   if (kilni_image_elf_is_foreign(part)) {
     char kind[KILNI_IMAGE_ELF_KIND_BYTES];
@@ -94,9 +94,10 @@ static kiln_status_t check_ident(const kilni_image_part_t* part) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
                    "%s: an ELF file of another kind than 64 bits, "
-                   "little-endian: its header says %s",
+                   "little-endian: its header states %s",
                    part->name, kind),
-        "compile for a 64-bit machine; CUDA 9 was the last to make others");
+        "compile for a 64-bit machine; CUDA 9 was the last release to make "
+        "others");
   }
   return kiln_ok();
 }
@@ -148,8 +149,9 @@ kiln_status_t kilni_image_elf_open(const kilni_image_part_t* part,
   KILNI_RETURN_IF_ERROR(elf_read_counts(elf, &names));
   if (elf->count == 0) return kiln_ok();
   if (names >= elf->count) {
-    return kilni_image_bad(part, 62, "section %u is to hold the names, of %u",
-                           names, elf->count);
+    return kilni_image_bad(part, 62,
+                           "section %u of %u was to contain the names", names,
+                           elf->count);
   }
   kilni_image_section_t section = {0};
   const uint8_t* header =
@@ -205,7 +207,7 @@ kiln_status_t kilni_image_elf_bytes(const kilni_image_elf_t* elf,
       !kilni_image_part_has(&elf->part, section->offset, section->size)) {
     uint64_t at = elf->table + (uint64_t)section->index * elf->stride;
     return kilni_image_bad(
-        &elf->part, at, "section \"%.60s\" is to be %llu bytes at %llu of %llu",
+        &elf->part, at, "section \"%.60s\" would be %llu bytes at %llu of %llu",
         section->name, (unsigned long long)section->size,
         (unsigned long long)section->offset,
         (unsigned long long)elf->part.size);
@@ -223,7 +225,7 @@ kiln_status_t kilni_image_elf_symtab(const kilni_image_elf_t* elf,
   if (section->link >= elf->count) {
     return kilni_image_bad(&elf->part,
                            elf->table + (uint64_t)section->index * elf->stride,
-                           "the symbols' names are to be in section %u of %u",
+                           "the symbols' names would be in section %u of %u",
                            section->link, elf->count);
   }
   kilni_image_section_t names;

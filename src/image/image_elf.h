@@ -2,8 +2,8 @@
 //
 // image: the sections and symbols of a 64-bit ELF file in memory.
 //
-// For code files, whose every byte is at hand. What a library on disk says of
-// itself is base/elf.h.
+// For code files, whose every byte is at hand. base/elf.h reads the facts in a
+// library on disk.
 #ifndef KILN_SRC_IMAGE_IMAGE_ELF_H_
 #define KILN_SRC_IMAGE_IMAGE_ELF_H_
 
@@ -70,11 +70,11 @@ typedef struct kilni_image_symtab_t {
   uint64_t count;
 } kilni_image_symtab_t;
 
-// Whether an ELF file begins here whose header says that it is not 64 bits wide
-// and little-endian.
+// Whether an ELF file begins here whose header is not that of a 64-bit,
+// little-endian one.
 bool kilni_image_elf_is_foreign(const kilni_image_part_t* part);
 
-// What the header of an ELF file says: "32 bits, little-endian, machine 3
+// Describes the header of an ELF file: "32 bits, little-endian, machine 3
 // (i386)". The part has its first 6 bytes.
 void kilni_image_elf_kind(const kilni_image_part_t* part,
                           char out_text[KILNI_IMAGE_ELF_KIND_BYTES]);
@@ -101,7 +101,7 @@ kiln_status_t kilni_image_elf_text(const kilni_image_part_t* names,
                                    const kilni_image_part_t* part,
                                    uint64_t blame, const char** out_text);
 
-// The symbols that a section of type SYMTAB holds.
+// The symbols of a section of type SYMTAB.
 kiln_status_t kilni_image_elf_symtab(const kilni_image_elf_t* elf,
                                      const kilni_image_section_t* section,
                                      kilni_image_symtab_t* out_symtab);

@@ -2,9 +2,9 @@
 //
 // image: fatbins: the code of several compilations in one file.
 //
-// A fatbin is a header and entries; files and sections may hold several, with
-// zeroes between. An entry says its kind, architecture and packing. What is
-// not known of it is listed and not read.
+// A fatbin is a header and entries; files and sections may contain several,
+// with zeroes between. An entry states its kind, architecture and packing.
+// Unknown ones are listed and not read.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -256,7 +256,7 @@ static kiln_status_t open_whole_entry(const kilni_image_link_visit_t* link,
 }
 
 // As above. Of a fatbin whose size is beyond its file, what follows the last
-// entry need not be one: it gets no head, and ends the fatbin.
+// entry need not be one: it gets no header, and ends the fatbin.
 static kiln_status_t open_entry(const kiln_image_t* image,
                                 const kilni_image_part_t* fatbin, uint64_t at,
                                 entry_t* out, uint64_t* out_next) {
@@ -329,8 +329,8 @@ static void fatbin_add_target(misfit_t* misfit, const entry_t* entry) {
                  (unsigned)entry->arch);
 }
 
-// Whether an entry that nobody takes defines something. What is damaged there
-// is no error: nobody reads it.
+// Whether an entry that no linker takes defines something. Damage there is not
+// an error: it is not read.
 static kiln_status_t look_into(kiln_image_t* image, const entry_t* entry,
                                const kilni_image_about_t* about,
                                misfit_t* misfit) {
@@ -426,15 +426,16 @@ static kiln_status_t open_file(kiln_image_t* image,
   if (version != VERSION) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
-                   "%s: at byte %" PRIu64 ": a fatbin of version %u; 1 is read",
+                   "%s: at byte %" PRIu64
+                   ": a fatbin of version %u; only version 1 can be read",
                    part->name, part->base + at, version),
-        "use a Kiln that knows it, or extract its parts with cuobjdump");
+        "use a Kiln that reads it, or extract its parts with cuobjdump");
   }
   bool has_head = size >= FILE_BYTES && kilni_image_part_has(part, at, size);
   if (!has_head || !kilni_image_part_has(part, at + size, body)) {
     kiln_status_t wrong = kilni_image_bad(
         part, at, "a fatbin of %" PRIu64 " bytes is cut off", body);
-    // Its entries say how long they are.
+    // Its entries state their lengths.
     KILNI_RETURN_IF_ERROR(has_head && image != NULL
                               ? kilni_image_doubt(image->link, wrong)
                               : wrong);
@@ -461,9 +462,9 @@ static kiln_status_t begin_of(const kilni_image_part_t* part,
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
-                 "%s: a fatbin's wrapper, which points at code elsewhere",
+                 "%s: a fatbin's wrapper, which points to code elsewhere",
                  part->name),
-      "give the object file or program that it is from");
+      "give the object file or program that contains it");
 }
 
 kiln_status_t kilni_image_fatbin_whole(const kilni_image_part_t* part) {

@@ -35,7 +35,7 @@ static kiln_status_t check_host_section(const kilni_image_elf_t* elf,
 }
 
 // What nvlink refuses of an object that it is given by itself; of those in an
-// archive, linkers follow nothing but what holds device code.
+// archive, linkers only follow those with device code.
 static kiln_status_t image_host_check_host(const kiln_image_t* image,
                                            const kilni_image_elf_t* elf) {
   const kilni_image_part_t* part = &elf->part;
@@ -69,7 +69,7 @@ static bool is_magic(const kilni_image_part_t* part, uint64_t at) {
          memcmp(part->data + at, kMagic, MAGIC_BYTES) == 0;
 }
 
-// A section whose name cannot be read may be what is looked for.
+// A section whose name cannot be read may be the wanted one.
 static bool host_is_hidden(const kilni_image_elf_t* elf,
                            const kilni_image_section_t* section) {
   return section->name[0] == 0 && section->size >= MAGIC_BYTES &&
@@ -286,7 +286,7 @@ static void host_show_name(const char* name, char out[SHOWN_NAME_BYTES]) {
 }
 
 // Device code that is in no object. An archive in an archive counts where it
-// holds some; what NVVM IR begins like is an object of Clang's, too.
+// contains some; an object of Clang's begins like NVVM IR, too.
 static bool is_loose(const kilni_image_part_t* part, uint32_t format) {
   switch (format) {
     case KILN_CODE_FORMAT_PTX:

@@ -31,7 +31,7 @@ enum {
   KILNI_IMAGE_MAX_NESTING = 6  // containers in containers
 };
 
-// A part of a file: bytes, and where they lie in it. thread-compatible
+// A part of a file: bytes, and their place in it. thread-compatible
 typedef struct kilni_image_part_t {
   const uint8_t* data;
   uint64_t size;
@@ -90,11 +90,11 @@ struct kiln_image_t {
   bool is_clipped;
   // Cubins alone are read, and no further than to what made them.
   bool producers_only;
-  // Nothing is listed: each piece is checked for a linker. NULL: it is not.
+  // Nothing is listed: each part is checked for a linker. NULL: it is not.
   const kilni_image_link_visit_t* link;
 };
 
-// What the container of a member says of it. thread-compatible
+// What the container of a member states of it. thread-compatible
 typedef struct kilni_image_about_t {
   const char* origin;  // borrowed texts; NULL: ""
   const char* identifier;
@@ -121,7 +121,7 @@ kiln_status_t kilni_image_create(kiln_bytes_view_t bytes, const char* name,
 kiln_status_t kilni_image_text(kiln_image_t* image, const char* text,
                                size_t size, const char** out_text);
 
-// A member, with what its container says. Borrowed until the next is added.
+// A member, with what its container states. Borrowed until the next is added.
 kiln_status_t kilni_image_add_member(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about,
@@ -150,8 +150,8 @@ void kilni_image_drop(kiln_image_t* image);
 
 // ---- Readers: bytes to members ----
 
-// Code of one format: a member, or a container of some. `about` says what is
-// known of it already.
+// Code of one format: a member, or a container of some. `about` is what is
+// already known of it.
 kiln_status_t kilni_image_read_ptx(kiln_image_t* image,
                                    const kilni_image_part_t* part,
                                    const kilni_image_about_t* about);
@@ -162,7 +162,7 @@ kiln_status_t kilni_image_read_cubin(kiln_image_t* image,
 kiln_status_t kilni_image_read_fatbin(kiln_image_t* image,
                                       const kilni_image_part_t* part,
                                       const kilni_image_about_t* about);
-// Whether all entries of a fatbin are there; what they hold is not checked.
+// Whether all entries of a fatbin are complete; their contents are not checked.
 kiln_status_t kilni_image_fatbin_whole(const kilni_image_part_t* part);
 kiln_status_t kilni_image_read_host(kiln_image_t* image,
                                     const kilni_image_part_t* part,
@@ -182,15 +182,15 @@ kiln_status_t kilni_image_read_nvvm(kiln_image_t* image,
                                     const kilni_image_part_t* part,
                                     const kilni_image_about_t* about);
 
-// Code of any format that a container holds: where it is not to be read it is
-// listed with the reason.
+// Code of any format in a container: where it is not to be read it is listed
+// with the reason.
 kiln_status_t kilni_image_read_entry(kiln_image_t* image,
                                      const kilni_image_part_t* part,
                                      const kilni_image_about_t* about);
 
 // ---- What a linker is given (image_link.c) ----
 
-// BAD_DATA for an ELF file that linkers pass over: what its header says.
+// BAD_DATA for an ELF file that linkers skip: quotes its header.
 kiln_status_t kilni_image_link_foreign(const kilni_image_part_t* part);
 
 kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
@@ -216,15 +216,16 @@ kiln_status_t kilni_image_bad(const kilni_image_part_t* part, uint64_t offset,
 #define kilni_image_bad(...) kilni_analyzed_error(kilni_image_bad(__VA_ARGS__))
 #endif
 
-// What is wrong, as a linker may be given it or not: OK where `visit` takes
-// doubts, and has this one now if it is the first. Others than BAD_DATA stay.
+// Decides whether a linker may be given damaged code: OK where `visit`
+// tolerates damage, and stores this error if it is the first. Others than
+// BAD_DATA stay.
 kiln_status_t kilni_image_doubt(const kilni_image_link_visit_t* visit,
                                 kiln_status_t wrong);
 
-// Counts a part with device code, where `visit` asks for it; NULL: nobody.
+// Counts a part with device code, where `visit` requests it; may be NULL.
 void kilni_image_count_part(const kilni_image_link_visit_t* visit);
 
-// The same of a piece that the linker takes, by its format.
+// Counts a part that the linker takes, by its format.
 void kilni_image_count_piece(const kilni_image_link_visit_t* visit,
                              uint32_t format);
 

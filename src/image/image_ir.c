@@ -3,9 +3,9 @@
 // image: the heads of LTO-IR and NVVM IR: versions and target. What is inside
 // is a compiler's own and not read.
 //
-// LTO-IR begins with versions, the size of the head, and a list of tags with
-// two bytes of value each; the one that says the architecture was told by
-// comparing what NVRTC 12.9 to 13.5 make for several.
+// LTO-IR begins with versions, the size of the header, and a list of tags with
+// two bytes of value each; the tag of the architecture was found by comparing
+// the output of NVRTC 12.9 to 13.5 for several.
 #include <string.h>
 
 #include "base/status_make.h"
@@ -17,7 +17,7 @@ enum {
   LTOIR_HEAD_BYTES = 24,
   HEAD_SIZE_AT = 12,  // where the tags begin
   VERSION_AT = 6,     // of NVVM IR
-  LINE_AT = 4,        // what tells the line that made it
+  LINE_AT = 4,        // what identifies the release that made it
   LINE_BYTES = 6,
   TAG_BYTES = 4,
   TAG_ARCH = 0x01,         // ten times the number
@@ -46,9 +46,9 @@ static kiln_status_t read_tags(const kilni_image_part_t* part,
   return kiln_ok();
 }
 
-// What each line writes into bytes 4 to 9 of its LTO-IR: the versions of the
+// What each release writes into bytes 4 to 9 of its LTO-IR: the versions of the
 // container, of NVVM IR and of its debug information. Measured on NVRTC 12.0 to
-// 13.5, all lines that there are. thread-safe
+// 13.5, all existing releases. thread-safe
 typedef struct ltoir_line_t {
   uint32_t line;
   uint8_t bytes[6];
@@ -120,7 +120,7 @@ kiln_status_t kilni_image_read_ltoir(kiln_image_t* image,
 // NVVM IR
 // ---------------------------------------------------------------------------
 
-// A wrapper says where the bitcode lies.
+// A wrapper gives the place of the bitcode.
 static kiln_status_t check_bitcode(const kilni_image_part_t* part) {
   if (part->data[0] == 'B') return kiln_ok();
   if (part->size < BITCODE_WRAPPER_BYTES) {
@@ -136,7 +136,7 @@ static kiln_status_t check_bitcode(const kilni_image_part_t* part) {
   return kiln_ok();
 }
 
-// Behind the first `word` of the text; NULL where it is not.
+// After the first `word` of the text; NULL where it is missing.
 static const char* ir_behind(const kilni_image_part_t* part, const char* word) {
   size_t size = strlen(word);
   const char* text = (const char*)part->data;
@@ -149,7 +149,7 @@ static const char* ir_behind(const kilni_image_part_t* part, const char* word) {
   return NULL;
 }
 
-// The decimal number at `*inout_at`, which moves behind it.
+// The decimal number at `*inout_at`, which moves past it.
 static uint32_t ir_number_at(const char** inout_at, const char* end) {
   uint32_t value = 0;
   const char* at = *inout_at;

@@ -2,15 +2,15 @@
 //
 // image: whether a linker can be given a file, and which names it defines.
 //
-// NVIDIA's linkers believe every index and size of a cubin that is not linked
+// NVIDIA's linkers trust every index and size of a cubin that is not linked
 // yet: a wrong one is a crash, or a result in which code is missing. So all of
-// them are checked first, in one pass. What is unknown is no error: newer
+// them are checked first, in one pass. Unknown data is not an error: newer
 // tools have sections and attributes of their own.
 //
 // Many wrong values do no harm, depending on where they are and on the linker.
-// Where a crash harms nobody (the linker has a process of its own) they are
-// doubts: the linker is asked, and the names that an input defines must be in
-// its result. What hides names, or makes a linker write without end, is an
+// Where a crash is harmless (the linker has a process of its own) they are
+// tolerated: the linker decides, and the names that an input defines must be in
+// its result. Damage that hides names, or makes a linker write endlessly, is an
 // error everywhere.
 #include <inttypes.h>
 #include <string.h>
@@ -71,10 +71,10 @@ enum {
 // Of a section in memory: no compiler asks for more than a few kilobytes.
 #define MAX_ALIGN ((uint32_t)1 << 20)
 
-// A call graph's marks, which are no symbols, count down from 2^32 - 1.
+// A call graph's marks, which are not symbols, count down from 2^32 - 1.
 #define CALL_MARKS 0xffffff00u
-// After this one, up to the next, the second number of a pair is no symbol but
-// where the text of the first one's type is: its address is taken here.
+// After this one, up to the next, the second number of a pair is not a symbol
+// but the place of the text of the first one's type: its address is taken here.
 #define CALL_MARK_TYPES 0xfffffffeu
 
 // A cubin while it is checked. one-thread
@@ -296,14 +296,15 @@ static kiln_status_t link_check_place(const checked_t* checked, uint64_t index,
   KILNI_RETURN_IF_ERROR(kilni_image_elf_section(&checked->elf, at, &section));
   if (section.type == KILNI_IMAGE_SECTION_NULL) {
     return bad_symbol(checked, index, symbol->name,
-                      "is in a section that is none,", at);
+                      "is in a section that does not exist,", at);
   }
   // In a linked file a value is an address.
   if (checked->is_linked || !has_bytes(section.type)) return kiln_ok();
   if (symbol->value > section.size ||
       symbol->size > section.size - symbol->value) {
     return bad_symbol(checked, index, symbol->name,
-                      "ends after its section, of bytes", section.size);
+                      "extends past the end of its section, of bytes",
+                      section.size);
   }
   if (symbol->type == SYMBOL_FUNCTION && section.type != TYPE_PROGBITS) {
     return bad_symbol(checked, index, symbol->name,
@@ -398,7 +399,7 @@ static kiln_status_t link_check_symbol(const checked_t* checked,
   kiln_status_t wrong =
       kilni_image_elf_symbol(&checked->symtab, index, &symbol);
   if (!kiln_status_is_ok(wrong)) {
-    // Nobody outside looks for a symbol that is local, or defined elsewhere.
+    // No other input refers to a symbol that is local, or defined elsewhere.
     bool is_own =
         symbol.binding == BINDING_LOCAL || symbol.section == SECTION_UNDEFINED;
     return is_own ? doubt(checked, wrong) : wrong;
@@ -621,7 +622,7 @@ static kiln_status_t check_code(const checked_t* checked,
   return bad_section(checked, section, "is the code of symbol", index);
 }
 
-// Where damage passes as a doubt, a type that cannot be read is none.
+// Where damage is tolerated, an unreadable type counts as none.
 static kiln_status_t report_prototype(const checked_t* checked,
                                       const uint8_t* entry) {
   const kilni_image_link_visit_t* visit = checked->visit;
@@ -750,12 +751,14 @@ static kiln_status_t link_check_header(const checked_t* checked) {
   if (elf->count != 0 &&
       (elf->names.size == 0 || texts[elf->names.size - 1] != 0 ||
        kilni_image_u32(part->data + elf->table + 4) != 0)) {
-    KILNI_RETURN_IF_ERROR(doubt(
-        checked,
-        kilni_image_bad(part, 62, "the names of the sections have no end")));
+    KILNI_RETURN_IF_ERROR(
+        doubt(checked,
+              kilni_image_bad(part, 62,
+                              "the names of the sections are not terminated")));
   }
   if (elf->count == 0 && elf->table != 0) {
-    return kilni_image_bad(part, 60, "there are section headers, and none");
+    return kilni_image_bad(part, 60,
+                           "there are section headers, but their number is 0");
   }
   uint32_t unit = kilni_image_u16(part->data + 54);
   if (unit != 0 && unit != SEGMENT_HEADER_BYTES) {
@@ -775,8 +778,8 @@ kiln_status_t kilni_image_link_foreign(const kilni_image_part_t* part) {
   kilni_image_elf_kind(part, kind);
   return kilni_base_status_with_fix(
       KILNI_FAIL(BAD_DATA,
-                 "%s: at byte %" PRIu64 ": its ELF header says %s; of such a "
-                 "file linkers take no device code",
+                 "%s: at byte %" PRIu64 ": its ELF header states %s; linkers "
+                 "take no device code from such a file",
                  part->name, part->base + CLASS_AT, kind),
       "compile it for a 64-bit machine (`nvcc -m64`); if it was, make the file "
       "again: its header is damaged");
@@ -797,7 +800,7 @@ kiln_status_t kilni_image_link_cubin(const kilni_image_part_t* part,
   }
   if (checked.is_linked || checked.elf.count == 0) return kiln_ok();
   if (checked.symtab_index == 0) {
-    return kilni_image_bad(part, 60, "no section holds the symbols");
+    return kilni_image_bad(part, 60, "no section contains the symbols");
   }
   KILNI_RETURN_IF_ERROR(check_all_references(&checked));
   return report_prototypes(&checked);
@@ -960,7 +963,7 @@ static kiln_status_t report_types(const kilni_image_ptx_module_t* module,
   return status;
 }
 
-// Whether the text is right is for its compiler to say, which may be newer.
+// Its compiler, which may be newer, decides whether the text is right.
 kiln_status_t kilni_image_link_ptx(const kilni_image_part_t* part,
                                    const kilni_image_link_visit_t* visit,
                                    kiln_allocator_t allocator) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// image: parts of a file, and errors that say at which byte.
+// image: parts of a file, and errors that name the byte.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ kiln_status_t kilni_image_over(const char* name, const char* what,
   return kilni_base_status_with_fix(
       KILNI_FAIL(LIMIT_EXCEEDED, "%s: more than %" PRIu64 " %s", name, limit,
                  what),
-      "take the file apart (ar x, cuobjdump -xelf) and give its pieces");
+      "take the file apart (ar x, cuobjdump -xelf) and give its parts");
 }
 
 kiln_status_t kilni_image_doubt(const kilni_image_link_visit_t* visit,

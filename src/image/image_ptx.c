@@ -66,9 +66,9 @@ static void visit_operand(const kilni_image_ptx_module_t* module,
   }
 }
 
-// Bytes of .shared variables that the function's instructions name. Children
-// of an operand lie in front of the instruction's own, so that one walk over
-// the function's stretch of operands meets all.
+// Bytes of .shared variables that the function's instructions name. Children of
+// an operand precede the instruction's own, so that one walk over the
+// function's range of operands visits all.
 static uint64_t shared_bytes(const kilni_image_ptx_module_t* module,
                              const kilni_image_ptx_function_t* function,
                              uint32_t first_operand, mark_t* mark) {
@@ -86,8 +86,8 @@ static uint64_t shared_bytes(const kilni_image_ptx_module_t* module,
   return bytes;
 }
 
-// Where the operands of a function begin: behind those of the one before it
-// in the text.
+// Where the operands of a function begin: after those of the previous one in
+// the text.
 static uint32_t first_operand_of(const kilni_image_ptx_module_t* module,
                                  const kilni_image_ptx_function_t* function) {
   if (function->first_instruction == 0) return 0;
@@ -240,7 +240,7 @@ kiln_status_t kilni_image_read_ptx(kiln_image_t* image,
                                    const kilni_image_part_t* part,
                                    const kilni_image_about_t* about) {
   kiln_bytes_view_t text = {part->data, (size_t)part->size};
-  // What a fatbin holds ends with a NUL.
+  // PTX in a fatbin ends with a NUL.
   while (text.size > 0 && text.data[text.size - 1] == 0) text.size--;
   kilni_image_ptx_module_t* module = NULL;
   KILNI_RETURN_IF_ERROR(kilni_image_ptx_module_create(

@@ -3,7 +3,7 @@
 // image: packed bytes to plain ones, through the libraries that this build has.
 //
 // The one file that includes LZ4's and Zstandard's headers. Both write into the
-// space that they are given and not behind it.
+// space that they are given and not past it.
 #include "base/status_make.h"
 #include "image/image_unpack.h"
 #include "kiln/image.h"
@@ -63,7 +63,7 @@ static kiln_status_t unpack_zstd(const kilni_image_part_t* packed, uint8_t* out,
 
 kiln_status_t kilni_image_unpack_check(const kilni_image_part_t* packed,
                                        uint32_t packing, uint64_t size) {
-  // A byte of LZ4 stands for at most 255.
+  // A byte of LZ4 expands to at most 255.
   enum { LZ4_MOST = 255 };
   bool fits = true;
   if (packing == KILN_IMAGE_PACKING_LZ4) {

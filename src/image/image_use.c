@@ -88,8 +88,8 @@ kiln_status_t kiln_image_use_create(const kiln_image_t* image,
   if (image->ptx == NULL) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(UNSUPPORTED,
-                   "what a kernel does with its parameters is seen from PTX, "
-                   "and this is none"),
+                   "what a kernel does with its parameters can only be read "
+                   "from PTX, and this is not PTX"),
         "give the PTX text that the code was made from");
   }
   if (kernel == NULL) {

@@ -3,7 +3,7 @@
 // image: whether a cubin or a fatbin is all there.
 //
 // Less than reading it: a driver of a newer CUDA knows attributes and entries
-// that the readers do not, and those are no reason to keep a file from it.
+// that the readers do not, and those are not a reason to keep a file from it.
 #include <string.h>
 
 #include "base/status_make.h"

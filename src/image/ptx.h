@@ -204,17 +204,17 @@ typedef enum kilni_image_ptx_operand_kind_t {
   // `index` into registers; `negated` for `!p` and for the `-a` of video
   // instructions; `component` 0 to 3 for `v.x` to `v.w` of a vector register.
   KILNI_PTX_OPERAND_REGISTER,
-  // `value` holds the bits as `immediate` says.
+  // `value` has the bits, encoded by `immediate`.
   KILNI_PTX_OPERAND_IMMEDIATE,
   // `index` is a kilni_image_ptx_sreg_t, `component` 0 to 3 or KILNI_PTX_WHOLE,
-  // `value` the number behind %pm and %envreg.
+  // `value` the number after %pm and %envreg.
   KILNI_PTX_OPERAND_SPECIAL,
   // The address of variables[index] plus `value` (signed bytes), as a value
   // in the variable's own space. In ld.param and st.param see ADDRESS.
   KILNI_PTX_OPERAND_VARIABLE,
   // The address of functions[index].
   KILNI_PTX_OPERAND_FUNCTION,
-  // [base + value]: `base` says what `index` is; `value` is signed bytes.
+  // [base + value]: `base` defines what `index` is; `value` is signed bytes.
   // `first`, `count` are further parts inside the brackets ([tex, {x, y}]).
   KILNI_PTX_OPERAND_ADDRESS,
   // {a, b, ...}: `count` operands at module->operands[first].
@@ -321,7 +321,7 @@ typedef struct kilni_image_ptx_instruction_t {
   uint32_t reserved;
 } kilni_image_ptx_instruction_t;
 
-// What `.loc` said of the instructions behind it. thread-safe
+// What `.loc` states of the instructions after it. thread-safe
 typedef struct kilni_image_ptx_location_t {
   uint32_t
       file;  // the number `.file` gave it; see kilni_image_ptx_module_t.files
@@ -350,10 +350,10 @@ typedef enum kilni_image_ptx_target_kind_t {
 
 // An address inside an initialiser. thread-safe
 //
-// The `size` bytes at `offset` hold (address of target + addend), in generic
-// form if `generic`, as an offset in the target's own space otherwise;
-// shifted right by `shift` bits first (mask(...) forms, which take one byte:
-// size is then 1).
+// The `size` bytes at `offset` are (address of target + addend), in generic
+// form if `generic`, as an offset in the target's own space otherwise; shifted
+// right by `shift` bits first (mask(...) forms, which take one byte: size is
+// then 1).
 typedef struct kilni_image_ptx_relocation_t {
   uint64_t offset;
   int64_t addend;
@@ -414,7 +414,7 @@ typedef struct kilni_image_ptx_register_t {
 // A label. thread-safe
 typedef struct kilni_image_ptx_label_t {
   const char* name;
-  // Of the instruction behind it, counted from the function's first; equal to
+  // Of the instruction after it, counted from the function's first; equal to
   // instruction_count for a label at the end.
   uint32_t instruction;
   uint32_t line;
@@ -506,7 +506,7 @@ typedef struct kilni_image_ptx_function_t {
 // The module
 // ---------------------------------------------------------------------------
 
-// Upper bounds of what a text may hold: name, default, what it counts. One
+// Upper bounds of what a text may contain: name, default, what it counts. One
 // that is exceeded is LIMIT_EXCEEDED, with its name and the place.
 #define KILNI_PTX_LIMITS(X)                                          \
   X(input_bytes, 256u << 20, "bytes of text")                        \
@@ -542,8 +542,8 @@ typedef struct kilni_image_ptx_limits_t {
 
 // A module: the tree and everything it points at. thread-safe
 //
-// Reference-counted. Made whole by kilni_image_ptx_module_create and never
-// changed afterwards. Holds nothing of the text it was made from.
+// Reference-counted. Completed by kilni_image_ptx_module_create and never
+// changed afterwards. Refers to nothing of the text it was made from.
 typedef struct kilni_image_ptx_module_t {
   uint32_t version_major;
   uint32_t version_minor;
@@ -581,7 +581,7 @@ typedef struct kilni_image_ptx_module_t {
   uint32_t file_count;
 } kilni_image_ptx_module_t;
 
-// The limits that zero fields stand for.
+// The limits that zero fields select.
 kilni_image_ptx_limits_t kilni_image_ptx_limits_default(void);
 
 // Reads `text` (a single NUL at its end is ignored). `name` is what messages
@@ -629,7 +629,7 @@ kilni_image_ptx_class_t kilni_image_ptx_type_class(uint32_t type);
 uint32_t kilni_image_ptx_sreg_components(uint32_t sreg);  // 1 or 4
 uint32_t kilni_image_ptx_sreg_type(uint32_t sreg);  // kilni_image_ptx_type_t
 
-// A modifier is a type exactly if it lies below KILNI_PTX_MODIFIER_TYPES_END.
+// A modifier is a type exactly if it is below KILNI_PTX_MODIFIER_TYPES_END.
 static inline bool kilni_image_ptx_modifier_is_type(uint32_t modifier) {
   return modifier != 0 && modifier < KILNI_PTX_MODIFIER_TYPES_END;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// image: whether an address lies in the space that its instruction names.
+// image: whether an address is in the space that its instruction names.
 #include "image/ptx_reader.h"
 
 #include <stdio.h>
@@ -104,7 +104,7 @@ bool kilni_image_ptx_check_address(const kilni_image_ptx_judge_t* judge,
     default:
       if (judge->rule->space == KILNI_PTX_SPACE_LOCAL) return true;
       return kilni_image_ptx_fail_operand(
-          judge, index, "put the number into a register before",
+          judge, index, "put the number into a register first",
           "an address in a register or of a variable", "a number");
   }
 }

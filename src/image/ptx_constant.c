@@ -250,7 +250,7 @@ static bool ternary(kilni_image_ptx_reader_t* reader,
 static bool ptx_constant_unary(kilni_image_ptx_reader_t* reader,
                                kilni_image_ptx_constant_t* out);
 
-// Behind '(': a cast's type or an expression.
+// After '(': a cast's type or an expression.
 static bool parenthesis(kilni_image_ptx_reader_t* reader,
                         kilni_image_ptx_constant_t* out) {
   bool to_signed = kilni_image_ptx_is_word(reader, "s64");

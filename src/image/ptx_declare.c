@@ -23,7 +23,7 @@ static bool read_align(kilni_image_ptx_reader_t* reader, uint32_t* out_align) {
   }
   if (!is_power_of_two(align)) {
     return kilni_image_ptx_fail(reader, &at, "write a power of two",
-                                "the alignment %llu is no power of two",
+                                "the alignment %llu is not a power of two",
                                 (unsigned long long)align);
   }
   *out_align = (uint32_t)align;
@@ -60,7 +60,7 @@ bool kilni_image_ptx_attribute(kilni_image_ptx_reader_t* reader,
   return kilni_image_ptx_expect(reader, ')');
 }
 
-// `.ptr .space .align n` behind a parameter's type.
+// `.ptr .space .align n` after a parameter's type.
 static bool read_pointer(kilni_image_ptx_reader_t* reader,
                          kilni_image_ptx_declaration_t* out) {
   out->is_pointer = 1;
@@ -231,7 +231,7 @@ static bool ptx_declare_take_name(kilni_image_ptx_reader_t* reader,
          kilni_image_ptx_next(reader);
 }
 
-// `<n>` behind a name, if it is there.
+// `<n>` after a name, if present.
 static bool ptx_declare_read_range(kilni_image_ptx_reader_t* reader,
                                    bool* out_there, uint32_t* out_count) {
   uint64_t count = 0;
@@ -334,7 +334,7 @@ static bool add_global(kilni_image_ptx_reader_t* reader,
   }
   if (name->global_kind != KILNI_PTX_SYMBOL_NONE) {
     return kilni_image_ptx_fail(reader, at, "rename one of the two",
-                                "\"%.*s\" is a function already",
+                                "\"%.*s\" is already a function",
                                 KILNI_SV(at->text));
   }
   kilni_image_ptx_variable_t* variable =
@@ -369,7 +369,7 @@ static bool check_space(kilni_image_ptx_reader_t* reader,
       (space == KILNI_PTX_SPACE_REG || space == KILNI_PTX_SPACE_LOCAL ||
        space == KILNI_PTX_SPACE_PARAM)) {
     return kilni_image_ptx_fail(reader, at, "move it into a function",
-                                ".%s variables belong into a function",
+                                ".%s variables belong in a function",
                                 kilni_image_ptx_space_text(space));
   }
   return true;

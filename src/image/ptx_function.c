@@ -290,9 +290,9 @@ static bool ptx_function_read_entry(kilni_image_ptx_reader_t* reader,
   uint32_t symbol;
   if (!kilni_image_ptx_resolve(reader, at.text, &symbol, entry)) return false;
   if (symbol != KILNI_PTX_SYMBOL_FUNCTION) {
-    return kilni_image_ptx_fail(reader, &at,
-                                "declare the function before its use",
-                                "\"%.*s\" is no function", KILNI_SV(at.text));
+    return kilni_image_ptx_fail(
+        reader, &at, "declare the function before its use",
+        "\"%.*s\" is not a function", KILNI_SV(at.text));
   }
   return kilni_image_ptx_next(reader);
 }
@@ -355,7 +355,7 @@ static bool read_prototype(kilni_image_ptx_reader_t* reader,
          add_table(reader, at, name, &table);
 }
 
-// The token stands behind `name:`.
+// The token is the one after `name:`.
 static bool read_label(kilni_image_ptx_reader_t* reader,
                        const kilni_image_ptx_token_t* at) {
   uint32_t name;
@@ -447,7 +447,7 @@ static bool read_statements(kilni_image_ptx_reader_t* reader) {
   }
 }
 
-// Prototypes' parameters go behind the variables of the body.
+// Prototypes' parameters go after the variables of the body.
 static bool move_prototypes(kilni_image_ptx_reader_t* reader) {
   uint32_t count = reader->prototypes.count;
   uint32_t first = reader->arena->variables.count;
@@ -554,7 +554,7 @@ static bool settle_function(kilni_image_ptx_reader_t* reader,
   *out_index = name->global_index;
   if (name->global_kind == KILNI_PTX_SYMBOL_VARIABLE) {
     return kilni_image_ptx_fail(reader, at, "rename one of the two",
-                                "\"%.*s\" is a variable already",
+                                "\"%.*s\" is already a variable",
                                 KILNI_SV(at->text));
   }
   if (name->global_kind == KILNI_PTX_SYMBOL_FUNCTION) {
@@ -574,7 +574,7 @@ static bool settle_function(kilni_image_ptx_reader_t* reader,
   return true;
 }
 
-// `(.param .b32 r) name (.param .b32 a)`, with the token behind .entry or
+// `(.param .b32 r) name (.param .b32 a)`, starting at the token after .entry or
 // .func.
 static bool ptx_function_read_header(kilni_image_ptx_reader_t* reader,
                                      kilni_image_ptx_function_t* function,
@@ -632,7 +632,7 @@ bool kilni_image_ptx_function(kilni_image_ptx_reader_t* reader,
   uint32_t mark;
   uint32_t index;
   kilni_image_ptx_token_t at;
-  // Whose parameters they are is not known yet; that it is a function's is.
+  // It is not known yet which function the parameters belong to.
   reader->function = reader->arena->functions.count;
   reader->first_register = first_register;
   if (!kilni_image_ptx_next(reader) ||

@@ -224,7 +224,7 @@ static bool ptx_initialise_read_list(kilni_image_ptx_reader_t* reader,
   while (more) {
     if (shape->counts[level] != 0 && count == shape->counts[level]) {
       return kilni_image_ptx_fail(reader, &reader->token,
-                                  "drop the values that have no place",
+                                  "drop the excess values",
                                   "more than %llu initial values",
                                   (unsigned long long)shape->counts[level]);
     }

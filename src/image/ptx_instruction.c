@@ -102,7 +102,7 @@ static bool ptx_instruction_find_words(kilni_image_ptx_reader_t* reader,
   *out_opcode = kilni_image_ptx_opcode_find(at->text);
   if (*out_opcode == KILNI_PTX_NONE) {
     return kilni_image_ptx_fail(reader, at, "correct the mnemonic",
-                                "\"%.*s\" is no instruction",
+                                "\"%.*s\" is not an instruction",
                                 KILNI_SV(at->text));
   }
   for (uint32_t i = 0; i < draft->modifier_count; i++) {
@@ -161,8 +161,7 @@ static bool add_form(kilni_image_ptx_reader_t* reader, const draft_t* draft,
   return grow_forms(reader);
 }
 
-// Reads the modifiers and finds the form; the token then stands on the first
-// operand.
+// Reads the modifiers and finds the form; the token is then the first operand.
 static bool read_form(kilni_image_ptx_reader_t* reader, draft_t* draft) {
   uint64_t most = reader->limits.modifiers;
   if (most > MODIFIERS) most = MODIFIERS;
@@ -255,9 +254,9 @@ static bool read_callee(kilni_image_ptx_reader_t* reader, draft_t* draft) {
   if (kind == KILNI_PTX_SYMBOL_REGISTER) {
     callee->kind = KILNI_PTX_OPERAND_REGISTER;
   } else if (kind != KILNI_PTX_SYMBOL_FUNCTION) {
-    return kilni_image_ptx_fail(reader, &at,
-                                "declare the function before its call",
-                                "\"%.*s\" is no function", KILNI_SV(at.text));
+    return kilni_image_ptx_fail(
+        reader, &at, "declare the function before its call",
+        "\"%.*s\" is not a function", KILNI_SV(at.text));
   }
   draft->target = at;
   return kilni_image_ptx_next(reader);
@@ -278,8 +277,7 @@ static bool ptx_instruction_check_call(kilni_image_ptx_reader_t* reader,
     if (draft->operands[3].kind != KILNI_PTX_OPERAND_TABLE) {
       return kilni_image_ptx_fail(
           reader, &draft->target,
-          "name a .callprototype or .calltargets behind the "
-          "arguments",
+          "name a .callprototype or .calltargets after the arguments",
           "a call through a register needs a prototype");
     }
     const kilni_image_ptx_table_t* table =
@@ -336,7 +334,7 @@ static bool ptx_instruction_read_call(kilni_image_ptx_reader_t* reader,
     }
     if (draft->operands[3].kind != KILNI_PTX_OPERAND_TABLE) {
       return kilni_image_ptx_fail(reader, &at, "name a .callprototype",
-                                  "\"%.*s\" is no prototype",
+                                  "\"%.*s\" is not a prototype",
                                   KILNI_SV(at.text));
     }
   }
@@ -456,9 +454,9 @@ bool kilni_image_ptx_guarded(kilni_image_ptx_reader_t* reader) {
       KILNI_PTX_AT(reader->arena->registers, kilni_image_ptx_register_t,
                    reader->first_register + draft.guard_register)
               ->type != KILNI_PTX_TYPE_PRED) {
-    return kilni_image_ptx_fail(reader, &at,
-                                "guard with a register of type .pred",
-                                "\"%.*s\" is no predicate", KILNI_SV(at.text));
+    return kilni_image_ptx_fail(
+        reader, &at, "guard with a register of type .pred",
+        "\"%.*s\" is not a predicate", KILNI_SV(at.text));
   }
   if (!kilni_image_ptx_next(reader)) return false;
   if (reader->token.kind != KILNI_PTX_TOKEN_IDENTIFIER) {

@@ -39,7 +39,7 @@ static int hex_value(char c) {
   return -1;
 }
 
-// The character `ahead` of the cursor; NUL behind the end.
+// The character `ahead` of the cursor; NUL past the end.
 static char ptx_lexer_peek(const kilni_image_ptx_lexer_t* lexer, size_t ahead) {
   size_t left = (size_t)(lexer->end - lexer->cursor);
   return ahead < left ? lexer->cursor[ahead] : '\0';
@@ -140,7 +140,7 @@ static void lex_identifier(kilni_image_ptx_lexer_t* lexer,
   ptx_lexer_take_text(lexer, token, first, KILNI_PTX_TOKEN_IDENTIFIER);
 }
 
-// The cursor stands on the dot and a word follows.
+// The cursor is on the dot and a word follows.
 static void lex_dot_word(kilni_image_ptx_lexer_t* lexer,
                          kilni_image_ptx_token_t* token) {
   const char* first = ++lexer->cursor;
@@ -242,7 +242,7 @@ static void lex_integer(kilni_image_ptx_lexer_t* lexer,
       is_unsigned ? KILNI_PTX_IMMEDIATE_U64 : KILNI_PTX_IMMEDIATE_S64;
 }
 
-// Digits are handed to strtod without their point, whose spelling depends on
+// Digits are passed to strtod without their point, whose spelling depends on
 // the program's locale.
 static void lex_decimal_float(kilni_image_ptx_lexer_t* lexer,
                               kilni_image_ptx_token_t* token) {
@@ -350,7 +350,7 @@ static void lex_punctuation(kilni_image_ptx_lexer_t* lexer,
     }
   }
   if (c == '\0' || strchr("{}[]()<>,;:=+-*/%&|^~!?@.", c) == NULL) {
-    ptx_lexer_set_bad(token, "a character that PTX does not have");
+    ptx_lexer_set_bad(token, "a character that PTX does not allow");
   }
   lexer->cursor += token->text.size;
 }
@@ -395,8 +395,8 @@ bool kilni_image_ptx_lexer_skip_braces(kilni_image_ptx_lexer_t* lexer) {
   size_t depth = 1;
   kilni_image_ptx_token_t token;
   while (depth > 0) {
-    // Debug sections hold bytes and labels only; a bad token inside is not
-    // ours to judge, but it must end and the cursor must move.
+    // Debug sections contain bytes and labels only; a bad token inside is not
+    // checked, but it must end and the cursor must move.
     const char* before = lexer->cursor;
     kilni_image_ptx_lexer_next(lexer, &token);
     if (token.kind == KILNI_PTX_TOKEN_END) return false;

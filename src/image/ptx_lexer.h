@@ -8,7 +8,7 @@
 
 typedef enum kilni_image_ptx_token_kind_t {
   KILNI_PTX_TOKEN_END = 0,
-  KILNI_PTX_TOKEN_BAD,  // `problem` says why
+  KILNI_PTX_TOKEN_BAD,  // `problem` gives the reason
   KILNI_PTX_TOKEN_IDENTIFIER,
   KILNI_PTX_TOKEN_DOT_WORD,    // text without the dot
   KILNI_PTX_TOKEN_STRING,      // text without the quotes
@@ -62,11 +62,11 @@ void kilni_image_ptx_lexer_init(kilni_image_ptx_lexer_t* lexer,
 void kilni_image_ptx_lexer_next(kilni_image_ptx_lexer_t* lexer,
                                 kilni_image_ptx_token_t* token);
 
-// The next token behind a mnemonic: ".1d" is a modifier.
+// The next token after a mnemonic: ".1d" is a modifier.
 void kilni_image_ptx_lexer_next_modifier(kilni_image_ptx_lexer_t* lexer,
                                          kilni_image_ptx_token_t* token);
 
-// Skips `{ ... }` with everything in it, the cursor standing behind the first
+// Skips `{ ... }` with everything in it, the cursor being after the first
 // brace. False if it never ends.
 bool kilni_image_ptx_lexer_skip_braces(kilni_image_ptx_lexer_t* lexer);
 

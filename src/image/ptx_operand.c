@@ -55,7 +55,7 @@ static bool push_child(kilni_image_ptx_reader_t* reader,
   return true;
 }
 
-// Moves the children behind `mark` to where they stay.
+// Moves the children after `mark` to their final place.
 static bool keep_children(kilni_image_ptx_reader_t* reader, uint32_t mark,
                           kilni_image_ptx_operand_t* out) {
   uint32_t count = reader->children.count - mark;
@@ -151,7 +151,7 @@ static uint32_t component_of(kiln_string_view_t text) {
   return (uint32_t)(found - kLetters) & 3;
 }
 
-// `.x` behind a register or a special register of `components`.
+// `.x` after a register or a special register of `components`.
 static bool read_component(kilni_image_ptx_reader_t* reader, uint32_t opcode,
                            uint32_t components,
                            kilni_image_ptx_operand_t* out) {
@@ -205,7 +205,7 @@ static bool integer_constant(kilni_image_ptx_reader_t* reader, uint64_t* out) {
                               "an offset must be an integer");
 }
 
-// `+ n` behind a symbol or a base register.
+// `+ n` after a symbol or a base register.
 static bool read_offset(kilni_image_ptx_reader_t* reader, uint64_t* out) {
   bool there;
   if (!kilni_image_ptx_accept(reader, '+', &there)) return false;
@@ -216,7 +216,7 @@ static bool read_offset(kilni_image_ptx_reader_t* reader, uint64_t* out) {
   return !there || integer_constant(reader, out);
 }
 
-// `[n]` behind a variable: its n-th element.
+// `[n]` after a variable: its n-th element.
 static bool ptx_operand_read_index(kilni_image_ptx_reader_t* reader,
                                    uint32_t opcode,
                                    kilni_image_ptx_operand_t* out) {
@@ -266,7 +266,7 @@ static bool ptx_operand_read_table(kilni_image_ptx_reader_t* reader,
   if (kind != KILNI_PTX_SYMBOL_TABLE ||
       (opcode != KILNI_PTX_OP_BRX && opcode != KILNI_PTX_OP_CALL)) {
     return kilni_image_ptx_fail(reader, at, "use a register or a constant",
-                                "\"%.*s\" is a label and no value here",
+                                "\"%.*s\" is a label, not a value",
                                 KILNI_SV(at->text));
   }
   out->kind = KILNI_PTX_OPERAND_TABLE;
@@ -405,7 +405,8 @@ static bool read_pair(kilni_image_ptx_reader_t* reader, uint32_t opcode,
   if (second.kind != KILNI_PTX_OPERAND_REGISTER &&
       second.kind != KILNI_PTX_OPERAND_SINK) {
     return kilni_image_ptx_fail(reader, &at, "use a register",
-                                "\"%.*s\" is no register", KILNI_SV(at.text));
+                                "\"%.*s\" is not a register",
+                                KILNI_SV(at.text));
   }
   if (!push_child(reader, &first) || !push_child(reader, &second)) {
     return false;
@@ -428,7 +429,7 @@ bool kilni_image_ptx_operand(kilni_image_ptx_reader_t* reader, uint32_t opcode,
   }
   if (kilni_image_ptx_is(reader, '{')) {
     if (!ptx_operand_read_vector(reader, opcode, out)) return false;
-    // Texture loads say in a predicate whether the texel is resident.
+    // Texture loads report in a predicate whether the texel is resident.
     return takes_residency(opcode) && kilni_image_ptx_is(reader, '|')
                ? read_pair(reader, opcode, out)
                : true;

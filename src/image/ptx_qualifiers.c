@@ -2,9 +2,9 @@
 //
 // image: whether the modifiers of a spelling go together (ptx_qualifiers.inc).
 //
-// Asked once for each distinct spelling, so that words are compared as text.
-// What is new in a version or a target is left to whoever executes the code:
-// the rows refuse only what no target of ptxas takes.
+// Checked once for each distinct spelling, so that words are compared as text.
+// What a version or a target adds is left to the executor of the code: the rows
+// refuse only what ptxas accepts for no target.
 #include "image/ptx_reader.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static const char* ptx_qualifiers_find_any(const spelling_t* spelling,
   return NULL;
 }
 
-// Whether every term holds; `out_word` is the last modifier that one named.
+// Whether every term is met; `out_word` is the last modifier that one named.
 static bool ptx_qualifiers_holds(const spelling_t* spelling, const char* when,
                                  const char** out_word) {
   while (*when != '\0') {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The functions themselves, and not what an analyzer is told of them.
+// The functions themselves, not their declarations for an analyzer.
 #undef kilni_image_ptx_fail
 #undef kilni_image_ptx_fail_limit
 #undef kilni_image_ptx_fail_memory

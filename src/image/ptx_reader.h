@@ -2,8 +2,8 @@
 //
 // image: the state of one parse, shared by the reader's files.
 //
-// A step returns false once something is wrong; the reader then holds the
-// error and every step above returns false at once.
+// A step returns false once something is wrong; the reader then has the error
+// and every step above returns false at once.
 #ifndef KILN_SRC_IMAGE_PTX_READER_H_
 #define KILN_SRC_IMAGE_PTX_READER_H_
 
@@ -109,7 +109,7 @@ typedef struct kilni_image_ptx_constant_t {
 // One parse. one-thread
 typedef struct kilni_image_ptx_reader_t {
   kilni_image_ptx_lexer_t lexer;
-  kilni_image_ptx_token_t token;  // the current one; the lexer stands behind it
+  kilni_image_ptx_token_t token;  // the current one; the lexer is past it
   kilni_image_ptx_limits_t limits;
   kilni_image_ptx_arena_t* arena;
   kiln_allocator_t allocator;
@@ -128,7 +128,7 @@ typedef struct kilni_image_ptx_reader_t {
   kilni_image_ptx_array_t ranges;
   kilni_image_ptx_array_t slots;  // register index + 1 of ranges' members
   kilni_image_ptx_array_t pending;
-  kilni_image_ptx_array_t prototypes;  // variables, moved behind the body's
+  kilni_image_ptx_array_t prototypes;  // variables, moved after the body's
   kilni_image_ptx_array_t children;    // operands of open brackets
   kilni_image_ptx_array_t spelling;    // the mnemonic being read
   kilni_image_ptx_array_t rules;       // of the forms
@@ -300,7 +300,7 @@ typedef struct kilni_image_ptx_declaration_t {
 // word; `linkage` was written before it.
 bool kilni_image_ptx_declare(kilni_image_ptx_reader_t* reader,
                              uint32_t linkage);
-// ( .param .u32 a, ... ): appended to `variables`; the token stands on '('.
+// ( .param .u32 a, ... ): appended to `variables`; the token is '('.
 bool kilni_image_ptx_parameters(kilni_image_ptx_reader_t* reader, bool entry,
                                 kilni_image_ptx_array_t* variables,
                                 uint32_t* out_first, uint32_t* out_count);
@@ -312,10 +312,10 @@ bool kilni_image_ptx_initialiser(kilni_image_ptx_reader_t* reader,
 // --- functions and instructions (ptx_function.c, ptx_instruction.c) ---
 bool kilni_image_ptx_function(kilni_image_ptx_reader_t* reader,
                               uint32_t linkage);
-// `mnemonic` was read; the token behind it was lexed as a modifier.
+// `mnemonic` was read; the token after it was lexed as a modifier.
 bool kilni_image_ptx_instruction(kilni_image_ptx_reader_t* reader,
                                  const kilni_image_ptx_token_t* mnemonic);
-// The token stands on '@'.
+// The token is '@'.
 bool kilni_image_ptx_guarded(kilni_image_ptx_reader_t* reader);
 
 // --- operands (ptx_operand.c) ---

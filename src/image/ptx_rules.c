@@ -2,7 +2,7 @@
 //
 // image: which rule the operands of a spelling follow (ptx_rules.inc).
 //
-// Found once for each distinct spelling; ptx_types.c then holds every
+// Found once for each distinct spelling; ptx_types.c then checks every
 // instruction of that spelling against it.
 #include "image/ptx_reader.h"
 
@@ -159,7 +159,7 @@ bool kilni_image_ptx_rule_find(kilni_image_ptx_reader_t* reader,
     if (modifiers[i] == KILNI_PTX_MOD_L2_CACHE_HINT) out_rule->hint = 1;
   }
   // A second type where one is enough is arithmetic of mixed precision, whose
-  // operands say themselves which of the two they are.
+  // operands determine which of the two they are.
   uint32_t needed = types_needed(row->shapes);
   if (types < needed || (needed == 1 && types > 1)) return true;
   out_rule->shapes = row->shapes;

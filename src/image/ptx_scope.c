@@ -41,7 +41,7 @@ bool kilni_image_ptx_add_text(kilni_image_ptx_reader_t* reader,
   return true;
 }
 
-// The bucket that holds `text`, or the free one where it belongs.
+// The bucket of `text`, or the free one where it belongs.
 static size_t find_bucket(const kilni_image_ptx_reader_t* reader,
                           kiln_string_view_t text, uint32_t hash) {
   size_t mask = reader->bucket_count - 1;
@@ -340,7 +340,7 @@ static bool fail_label(kilni_image_ptx_reader_t* reader,
   at.start = pending->start;
   return kilni_image_ptx_fail(
       reader, &at, "write the label in this scope or in one around it",
-      is_something ? "\"%s\" is no label" : "the label \"%s\" is not found",
+      is_something ? "\"%s\" is not a label" : "the label \"%s\" is not found",
       kilni_image_ptx_text(
           reader, kilni_image_ptx_name(reader, pending->name)->offset));
 }

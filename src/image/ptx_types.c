@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-// The functions themselves, and not what an analyzer is told of them.
+// The functions themselves, not their declarations for an analyzer.
 #undef kilni_image_ptx_fail_operand
 
 // What a role is about.
@@ -19,7 +19,7 @@ enum {
   ABOUT_FIRST,   // a value of the spelling's first type
   ABOUT_SECOND,  //
   ABOUT_WIDE,    // an integer of twice the size of the first type
-  ABOUT_U32,     // an integer of 32 bits, whatever the spelling says
+  ABOUT_U32,     // an integer of 32 bits, whatever the spelling
   ABOUT_B32,
   ABOUT_U64,
   ABOUT_PREDICATE,
@@ -28,10 +28,10 @@ enum {
   ABOUT_BARRIER,  // the number of a barrier
   ABOUT_THREADS,  // whole warps
   ABOUT_ADDRESS,
-  ABOUT_WRITTEN  // an address that is no parameter of this function
+  ABOUT_WRITTEN  // an address that is not a parameter of this function
 };
 
-// What may stand there beside a register of the type.
+// What else is accepted there besides a register of the type.
 enum {
   TAKES_NUMBER = 1,     // so it is a source
   TAKES_WIDER = 2,      // a wider register
@@ -155,7 +155,7 @@ static bool fail_kind(const kilni_image_ptx_judge_t* judge, uint32_t index,
                       const char* wanted) {
   char found[64];
   return kilni_image_ptx_fail_operand(
-      judge, index, "write such an operand, or move it into a register before",
+      judge, index, "write such an operand, or move it into a register first",
       wanted, found_text(judge, &judge->operands[index], sizeof(found), found));
 }
 
@@ -193,7 +193,7 @@ static bool class_fits(uint32_t have, uint32_t want) {
   return have == want;
 }
 
-// True if a register of type `have` may stand where `want` is worked on.
+// True if a register of type `have` is accepted for `want`.
 static bool type_fits(uint32_t have, uint32_t want, bool wider) {
   uint32_t bits = kilni_image_ptx_type_bits(have);
   uint32_t wanted = kilni_image_ptx_type_bits(want);
@@ -214,7 +214,7 @@ static bool number_fits(const kilni_image_ptx_operand_t* operand,
     case KILNI_PTX_TYPE_B64:
       return !is_f32;
     default:
-      // Halves and packed numbers have no way to be written.
+      // Halves and packed numbers have no literals.
       return !is_f32 && !is_f64 &&
              (ptx_types_is_integer(want) || is_bits(want) ||
               is_predicate(want));
@@ -302,9 +302,9 @@ static uint32_t vector_length(const kilni_image_ptx_judge_t* judge,
   return length > 1 ? length : 0;
 }
 
-// The type that all elements have; one of class `.b` speaks for all of its
-// size, as it does beside a scalar. NONE if they do not agree or if there is
-// no register among them (then `*out_open` is true).
+// The type that all elements have; one of class `.b` matches all of its size,
+// as it does beside a scalar. NONE if they do not agree or if there is no
+// register among them (then `*out_open` is true).
 static uint32_t element_type(const kilni_image_ptx_judge_t* judge,
                              const kilni_image_ptx_operand_t* vector,
                              bool* out_open) {
@@ -328,7 +328,7 @@ static uint32_t element_type(const kilni_image_ptx_judge_t* judge,
   return type;
 }
 
-// What is no register among the elements.
+// Elements that are not registers.
 static bool check_other_elements(const kilni_image_ptx_judge_t* judge,
                                  uint32_t index, role_t role, uint32_t want) {
   const kilni_image_ptx_operand_t* vector = &judge->operands[index];
@@ -369,10 +369,8 @@ static bool ptx_types_check_elements(const kilni_image_ptx_judge_t* judge,
              (unsigned)judge->rule->vector);
     snprintf(found, sizeof(found), "one of %u", (unsigned)length);
     return kilni_image_ptx_fail_operand(
-        judge, index,
-        "write as many elements as the instruction "
-        "has",
-        wanted, found);
+        judge, index, "write as many elements as the instruction takes", wanted,
+        found);
   }
   bool open;
   uint32_t have = element_type(judge, vector, &open);

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/status_make.h"
 
-enum { MEMORIES = 4 };  // of facts behind the registers'
+enum { MEMORIES = 4 };  // of facts after the registers'
 
 kilni_image_ptx_fact_t* kilni_image_ptx_fact(
     const kilni_image_ptx_look_t* look,
@@ -91,8 +91,8 @@ static void ptx_use_add_access(const kilni_image_ptx_look_t* look,
   }
 }
 
-// What a value of `type` that is loaded or stored is taken for; 0: it is
-// constant, and says nothing but its width.
+// What a value of `type` that is loaded or stored counts as; 0: it is constant,
+// and shows only its width.
 static uint32_t ptx_use_kind_of(const kilni_image_ptx_look_t* look,
                                 const kilni_image_ptx_operand_t* value,
                                 uint32_t type, bool is_store) {
@@ -111,12 +111,12 @@ static uint32_t ptx_use_kind_of(const kilni_image_ptx_look_t* look,
   if (bytes == 1 && (values & KILNI_PTX_VALUE_NUMBER) != 0) {
     return KILN_IMAGE_ACCESS_INTEGER;
   }
-  // An untyped register that is written again may hold something else then.
+  // An untyped register that is written again may then have another type.
   if (fact->writes > 1 &&
       kilni_image_ptx_type_class(type) != KILNI_PTX_CLASS_FLOAT) {
     return KILN_IMAGE_ACCESS_BITS;
   }
-  // Compilers load floats as floats: these words hold bits of one.
+  // Compilers load floats as floats: these words are bits of one.
   if (kilni_image_ptx_type_class(type) == KILNI_PTX_CLASS_UNSIGNED) {
     return KILN_IMAGE_ACCESS_BITS;
   }
@@ -217,7 +217,7 @@ static void add_loaded(const kilni_image_ptx_look_t* look,
   }
 }
 
-// A struct whose address goes somewhere may be read otherwise there.
+// A struct whose address escapes may be read in other forms.
 static void find_members(const kilni_image_ptx_look_t* look) {
   const kilni_image_ptx_function_t* f = look->function;
   kilni_image_ptx_use_t* use = look->use;

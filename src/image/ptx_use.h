@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // image: what a kernel does with its parameters and its thread numbers, as far
-// as the text of its PTX says it. Pure.
+// as the text of its PTX shows it. Pure.
 //
 // Nothing is executed, and the order of instructions does not count: what a
-// register may hold is what any instruction may put into it.
+// register may contain is what any instruction may put into it.
 #ifndef KILN_SRC_IMAGE_PTX_USE_H_
 #define KILN_SRC_IMAGE_PTX_USE_H_
 
@@ -12,7 +12,7 @@
 #include "kiln/image.h"
 
 enum {
-  KILNI_PTX_USE_PARAMS = 64,   // those behind are not looked at
+  KILNI_PTX_USE_PARAMS = 64,   // later ones are ignored
   KILNI_PTX_USE_KINDS = 4,     // KILN_IMAGE_ACCESS_*, 0 unused
   KILNI_PTX_USE_WIDTHS = 5,    // 1, 2, 4, 8, 16 bytes
   KILNI_PTX_USE_MEMBERS = 64,  // of structs by value; more are not looked at
@@ -20,7 +20,8 @@ enum {
   KILNI_PTX_USE_APART = 63     // that nothing is known to be nearer than
 };
 
-// How the memory behind a parameter is read and written. thread-compatible
+// How the memory that a parameter points to is read and written.
+// thread-compatible
 typedef struct kilni_image_ptx_param_use_t {
   // Bit w: there are accesses of 1 << w bytes of that kind.
   uint8_t widths[KILNI_PTX_USE_KINDS];
@@ -83,7 +84,7 @@ typedef struct kilni_image_ptx_fact_t {
   uint8_t values;   // KILNI_PTX_VALUE_* bits, at the root
   uint8_t writes;   // 0, 1, or 2 for more
   uint8_t varies;   // 1: it is written with more than constants
-  uint8_t mixed;    // places that lie in it under others, by OR
+  uint8_t mixed;    // places that are in it under others, by OR
   uint8_t reserved;
 } kilni_image_ptx_fact_t;
 
@@ -91,14 +92,13 @@ typedef struct kilni_image_ptx_fact_t {
 typedef struct kilni_image_ptx_look_t {
   const kilni_image_ptx_module_t* module;
   const kilni_image_ptx_function_t* function;
-  kilni_image_ptx_fact_t*
-      facts;  // of the registers, then two for .shared and two
-              // for .local memory that holds f32 and f64
+  kilni_image_ptx_fact_t* facts;  // of the registers, then two for .shared and
+                                  // two for .local memory of f32 and f64
   kilni_image_ptx_use_t* use;
-  uint64_t unknown;  // parameters whose addresses are lost sight of
+  uint64_t unknown;  // parameters whose addresses can no longer be tracked
   uint8_t counted;   // places that are more than a rank's
   bool changed;
-  bool only_printed;  // what lies in .local memory goes to printf alone
+  bool only_printed;  // what is in .local memory goes to printf alone
 } kilni_image_ptx_look_t;
 
 // ---- Between the files ----
@@ -117,7 +117,7 @@ uint32_t kilni_image_ptx_form_space(const kilni_image_ptx_form_t* form);
 
 // Where addresses of parameters go (ptx_use_address.c).
 void kilni_image_ptx_use_addresses(kilni_image_ptx_look_t* look);
-// How far apart they lie (ptx_use_pitch.c).
+// How far apart they are (ptx_use_pitch.c).
 void kilni_image_ptx_use_pitches(kilni_image_ptx_look_t* look);
 // What the values of registers are taken for (ptx_use_value.c).
 void kilni_image_ptx_use_values(kilni_image_ptx_look_t* look);

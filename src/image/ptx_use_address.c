@@ -38,8 +38,7 @@ static void lose_operand(kilni_image_ptx_look_t* look,
   }
 }
 
-// As above, with what lies inside; children lie in front of their parent, one
-// after the other.
+// As above, with its children; these precede their parent, one after the other.
 static void lose_operands(kilni_image_ptx_look_t* look,
                           const kilni_image_ptx_operand_t* operands,
                           uint32_t count, uint32_t depth) {
@@ -115,7 +114,7 @@ static bool is_reachable(const kilni_image_ptx_form_t* form) {
 }
 
 // A load, store or atomic at `ops[at]`; what else goes in is stored. An access
-// by an address of several parameters says nothing of either.
+// by an address of several parameters shows nothing of either.
 static void use_memory(kilni_image_ptx_look_t* look,
                        const kilni_image_ptx_form_t* form,
                        const kilni_image_ptx_operand_t* ops, uint32_t count,

@@ -2,8 +2,8 @@
 //
 // image: what the functions read that a kernel calls, and what it only prints.
 //
-// Each function is looked at by itself: what goes in and comes out counts.
-// Functions that no call reaches say nothing of the kernel.
+// Each function is examined by itself: its arguments and results count.
+// Functions that no call reaches show nothing of the kernel.
 #include <string.h>
 
 #include "base/alloc.h"

@@ -4,7 +4,7 @@
 // loops reach.
 //
 // A thread's number may be any, so that four times it names places four bytes
-// apart. Of what is loaded or computed in another way nothing is known, and
+// apart. Of values that are loaded or computed otherwise nothing is known, and
 // constants move all places alike.
 #include "image/ptx_use.h"
 

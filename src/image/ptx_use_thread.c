@@ -127,7 +127,7 @@ static void put_mixed(kilni_image_ptx_look_t* look,
   fact->mixed = (uint8_t)(fact->mixed | mixed);
 }
 
-// All that goes into an instruction counts, and what comes out is no more.
+// All inputs of an instruction count, and its result depends on nothing else.
 static void count_all(kilni_image_ptx_look_t* look,
                       const kilni_image_ptx_operand_t* ops,
                       uint32_t operand_count, uint32_t depth) {

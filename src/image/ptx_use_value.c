@@ -4,8 +4,8 @@
 // arithmetic that is done on them, or anything else.
 //
 // A load or move of 32 bits is written alike for an int and a float, and a
-// float4 is a way to move sixteen bytes of anything. Only arithmetic tells.
-// Registers that values are moved between are one; so is what lies in .shared
+// float4 can move sixteen bytes of anything. Only arithmetic shows the type.
+// Registers that values are moved between are one; so is the content of .shared
 // and .local memory as f32, and as f64.
 #include "image/ptx_use.h"
 
@@ -101,8 +101,8 @@ static void move(const kilni_image_ptx_look_t* look,
   ptx_use_value_mark(look, from, KILNI_PTX_VALUE_BITS);
 }
 
-// Where what is stored in memory of the block or the thread comes out again.
-// Of untyped words many things may lie side by side.
+// Where values stored in memory of the block or the thread are loaded again.
+// Untyped words may be of many types side by side.
 static void move_through(const kilni_image_ptx_look_t* look,
                          const kilni_image_ptx_form_t* form,
                          const kilni_image_ptx_operand_t* value) {

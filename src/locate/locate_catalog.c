@@ -2,7 +2,7 @@
 //
 // locate: the catalog's accessors.
 //
-// The tables are written by tools/gen_catalog.py. They hold offsets, not
+// The tables are written by tools/gen_catalog.py. They contain offsets, not
 // pointers: the loader has nothing to relocate, and the pages stay shared.
 #include <string.h>
 
@@ -36,8 +36,8 @@ typedef struct file_t {
   uint8_t row;
 } file_t;
 
-// Defines kPool, kItems, kEntries, kFiles, kFlaws and kPast[kind], the
-// index behind the last row of a kind (of kind 0: 0).
+// Defines kPool, kItems, kEntries, kFiles, kFlaws and kPast[kind], the index
+// after the last row of a kind (of kind 0: 0).
 #include "locate/locate_catalog_gen.inc"
 
 enum {

@@ -29,14 +29,14 @@ static kiln_status_t check_path(const char* path, const char* what) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT, "%s \"%s\" is not an absolute path", what,
                  path ? path : ""),
-      "give it from / on: the working directory is never searched");
+      "begin it with /: the working directory is never searched");
 }
 
 static kiln_status_t check_scopes(uint32_t mask, const char* what) {
   uint32_t known = (UINT32_C(1) << KILNI_SCOPE_COUNT) - 2;
   if ((mask & ~known) == 0) return kiln_ok();
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "`%s` has a bit that is no scope (0x%x)",
+      KILNI_FAIL(INVALID_ARGUMENT, "`%s` has a bit that is not a scope (0x%x)",
                  what, (unsigned)(mask & ~known)),
       "build it from KILN_LOCATE_SCOPE_BIT");
 }
@@ -87,8 +87,7 @@ static kiln_status_t check_overrides(const kiln_locate_options_t* options) {
   return kiln_ok();
 }
 
-// A part of a path: "x86_64-linux". Which ones there are is for the toolkits to
-// say.
+// A part of a path: "x86_64-linux". The toolkits define which exist.
 static kiln_status_t context_check_target(const char* target) {
   static const char letters[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -100,7 +99,7 @@ static kiln_status_t context_check_target(const char* target) {
     return kiln_ok();
   }
   return kilni_base_status_with_fix(
-      KILNI_FAIL(INVALID_ARGUMENT, "\"%.64s\" is no target of a toolkit",
+      KILNI_FAIL(INVALID_ARGUMENT, "\"%.64s\" is not a target of a toolkit",
                  target),
       "write x86_64-linux, sbsa-linux or aarch64-linux, for example");
 }
@@ -247,7 +246,7 @@ static kiln_status_t copy_options(kiln_locate_t* locate,
 
 // ---- Life ----
 
-// Drops what has been found out. The lock is held, or nobody else is there.
+// Drops all cached results. The lock is held, or no other thread uses it.
 static void context_forget(kiln_locate_t* locate) {
   const uint32_t count = locate->finds ? kiln_locate_entry_count() : 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -406,9 +405,9 @@ kiln_status_t kiln_locate_find_beside(kiln_locate_t* locate,
   if (!kiln_locate_item_found(item)) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_STATE,
-                   "\"%s\" was not found, so nothing lies beside it",
+                   "\"%s\" was not found, so nothing is beside it",
                    kiln_locate_entry_name(kiln_locate_item_entry(item))),
-        "ask kiln_locate_item_found first");
+        "call kiln_locate_item_found first");
   }
   const kiln_locate_entry_t* entry = NULL;
   KILNI_RETURN_IF_ERROR(kilni_locate_search_entry(kind, name, &entry));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: what a file holds, as a number: its size and SHA-256.
+// locate: the digest of a file: its size and SHA-256.
 #include "locate/locate_digest.h"
 
 #include <string.h>
@@ -54,9 +54,9 @@ kiln_status_t kiln_locate_item_sha256(
   memset(out_sha256, 0, KILN_LOCATE_SHA256_BYTES);
   if (!kiln_locate_item_found(item)) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_STATE, "there is no file of \"%s\" to read",
+        KILNI_FAIL(INVALID_STATE, "\"%s\" has no file to read",
                    kiln_locate_entry_name(kiln_locate_item_entry(item))),
-        "ask kiln_locate_item_found first");
+        "call kiln_locate_item_found first");
   }
   return kilni_locate_digest(kiln_locate_item_file(item), out_size, out_sha256);
 }

@@ -115,7 +115,7 @@ static kiln_status_t node_of(kilni_locate_disk_t* disk, kiln_string_view_t path,
   return kiln_ok();
 }
 
-// The folder of a path, whose own path is so long.
+// The length of the path of a path's folder.
 static kiln_status_t node_above(kilni_locate_disk_t* disk,
                                 kilni_locate_disk_node_t* node, size_t length,
                                 kilni_locate_disk_node_t** out_above) {
@@ -142,7 +142,7 @@ struct kilni_locate_disk_folder_t {
   int64_t modified_ns;
 };
 
-// Links lead to one folder by many names: what one of them was told is true of
+// Links lead to one folder by many names: an answer for one of them is true of
 // all.
 static kiln_status_t find_twin(kilni_locate_disk_t* disk,
                                kilni_locate_disk_node_t* node,
@@ -294,16 +294,16 @@ static bool disk_is_gone(const kilni_locate_disk_node_t* node) {
   return node->known && node->kind != KILNI_FILE_DIR;
 }
 
-// True for a folder that is worth a question of its own before those in it are
-// asked about: the root, and what lies in it ("nvidia" in site-packages), since
-// most roots have nothing of what is looked for.
+// True for a folder that is worth a query of its own before its entries are
+// queried: the root, and its entries ("nvidia" in site-packages), since most
+// roots have nothing that is searched for.
 static bool is_gate(const kilni_locate_disk_node_t* node, size_t root_length) {
   if (node->length <= root_length) return true;
   size_t above = (size_t)(last_part(node) - node->path);
   return above <= root_length + 1;
 }
 
-// What can be said of a folder from those above it, asking as little as
+// What is known of a folder from those above it, with as few queries as
 // possible. The stack is as deep as the path has parts.
 static kiln_status_t disk_conclude(kilni_locate_disk_t* disk,
                                    kilni_locate_disk_node_t* node,
@@ -354,8 +354,8 @@ kiln_status_t kilni_locate_disk_dir(kilni_locate_disk_t* disk,
   return disk_conclude(disk, *out_node, root_length, true);
 }
 
-// A path in a folder: what the folder's twin was told of that name, if it has
-// one.
+// A path in a folder: the answer that the folder's twin has for that name, if
+// it has one.
 static kiln_status_t ask_in(kilni_locate_disk_t* disk,
                             const kilni_locate_disk_node_t* dir,
                             kilni_locate_disk_node_t* node) {
@@ -441,8 +441,8 @@ static bool disk_is_plain(const kilni_locate_disk_node_t* node) {
   return true;
 }
 
-// The last part of a path behind the real path of its folder: a question for
-// that part alone, unless it is a link.
+// The last part of a path after the real path of its folder: a query for that
+// part alone, unless it is a link.
 static kiln_status_t resolve_last(kilni_locate_disk_t* disk,
                                   kilni_locate_disk_node_t* node,
                                   const char* above) {
@@ -463,7 +463,7 @@ static kiln_status_t resolve_last(kilni_locate_disk_t* disk,
 }
 
 // A chain of folders below `above`, the lowest first, none of which is a link:
-// true if one question tells so, and then they are resolved.
+// true if one query shows that, and then they are resolved.
 static kiln_status_t resolve_plain(kilni_locate_disk_t* disk,
                                    kilni_locate_disk_node_t* const* chain,
                                    size_t count, const char* above,
@@ -491,8 +491,8 @@ static kiln_status_t resolve_plain(kilni_locate_disk_t* disk,
   return kiln_ok();
 }
 
-// By way of the folders above, each of which is asked about once for all that
-// lies below it. What is known to be there has folders that are.
+// Through the folders above, each of which is queried once for everything below
+// it. The folders of an existing file exist.
 static kiln_status_t disk_resolve(kilni_locate_disk_t* disk,
                                   kilni_locate_disk_node_t* node) {
   bool there = node->known && (node->kind == KILNI_FILE_REGULAR ||

@@ -18,9 +18,9 @@
 enum {
   KILNI_DISK_PATH_LIMIT = 8192,  // bytes of a path with its NUL
   KILNI_DISK_LIST_LIMIT = 4096,  // names of a folder that is listed
-  // Questions about a folder that came to nothing before it is listed, and one
-  // more for so many bytes that the system says it takes beyond a small one:
-  // a name costs about half of what a question does.
+  // Failed queries in a folder before it is listed, and one more for so many
+  // bytes that the folder's size exceeds a small one: a name costs about half
+  // as much as a query.
   KILNI_DISK_PATIENCE = 2,
   KILNI_DISK_SMALL_FOLDER = 4096,
   KILNI_DISK_BYTES_PER_MISS = 64,
@@ -96,7 +96,7 @@ kiln_status_t kilni_locate_disk_real(kilni_locate_disk_t* disk,
                                      const char* path, const char** out_real);
 
 // Why a path is not the file or the folder that it should be: words for the
-// trail, in `buffer` or static.
+// search log, in `buffer` or static.
 const char* kilni_locate_disk_why(const kilni_locate_disk_node_t* node,
                                   bool wants_folder, size_t capacity,
                                   char* buffer);

@@ -60,7 +60,7 @@ void kilni_locate_reader_release(kilni_locate_reader_t* reader) {
 
 // ---- One read ----
 
-// The path with links resolved: by way of its folder, which many share.
+// The path with links resolved: through its folder, which many share.
 static kiln_status_t facts_resolve(kilni_locate_reader_t* reader,
                                    const char* path, const char** out_real) {
   const char* folder = NULL;
@@ -106,21 +106,21 @@ static kiln_status_t facts_take_paths(kilni_locate_facts_read_t* read) {
   if (number == NULL) return kiln_ok();
   kiln_string_view_t version =
       kilni_locate_version_at(kilni_base_sv(number + 4));
-  // "libnvrtc.so.13" says no more than the name that was sought.
+  // "libnvrtc.so.13" adds nothing to the name that was searched for.
   if (version.size == 0 || memchr(version.data, '.', version.size) == NULL) {
     return kiln_ok();
   }
   return kilni_locate_store_text(store, version, &facts->name_version);
 }
 
-// True if the file itself says what line it is of.
+// True if the file itself states its release.
 static bool tells_itself(const kilni_locate_facts_t* facts) {
   return facts->symbol.line != 0 || facts->sibling.line != 0 ||
          facts->release.line != 0;
 }
 
-// True if the file or its owner already says what line it is of, so that CHEAP
-// need not look further.
+// True if the file or its owner already states its release, so that CHEAP need
+// not look further.
 static bool facts_is_told(const kilni_locate_facts_t* facts) {
   return tells_itself(facts) || facts->owner != NULL || facts->package != NULL;
 }
@@ -130,7 +130,7 @@ static kiln_status_t read_parts(kilni_locate_facts_read_t* read) {
   bool all = read->depth >= KILNI_LOCATE_FACTS_LINE;
   KILNI_RETURN_IF_ERROR(facts_take_paths(read));
   kiln_status_t status = kilni_locate_facts_read_elf(read);
-  // What vanished since it was found is an error: there is nothing to say.
+  // A file that vanished since it was found is an error: it has no facts.
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) return status;
   KILNI_RETURN_IF_ERROR(kilni_locate_facts_absorb(read, facts->path, status));
   if (read->depth == KILNI_LOCATE_FACTS_LEAST && tells_itself(facts)) {
@@ -208,11 +208,11 @@ kiln_status_t kilni_locate_facts_read(kilni_locate_reader_t* reader,
                                       const kilni_locate_facts_t** out_facts) {
   *out_facts = NULL;
   KILNI_CHECK_ARGUMENT_SAYS(query->path != NULL && query->path[0] == '/',
-                            "query->path", "is no absolute path",
+                            "query->path", "is not an absolute path",
                             "pass one that begins with a slash");
   KILNI_CHECK_ARGUMENT_SAYS(
       depth >= KILNI_LOCATE_FACTS_LEAST && depth <= KILNI_LOCATE_FACTS_VERIFY,
-      "depth", "is no depth", "pass one of KILNI_LOCATE_FACTS_...");
+      "depth", "is not a depth", "pass one of KILNI_LOCATE_FACTS_...");
   kilni_base_mutex_lock(&reader->mutex);
   *out_facts = recall(reader, query, depth);
   kiln_status_t status =

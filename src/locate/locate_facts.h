@@ -2,10 +2,10 @@
 //
 // locate: a public header. Raw facts about a file that was found.
 //
-// What the file, its folder and the installer's records say, each as it was
-// read and with where it was read. Nothing here is a conclusion: which fact
-// tells the version of a library is for compat to say. No library is opened,
-// no program is run, and no file is read twice by one reader.
+// What the file, its folder and the installer's records state, each verbatim
+// and with its source. Nothing here is a conclusion: compat decides which fact
+// gives the version of a library. No library is opened, no program is run, and
+// no file is read twice by one reader.
 //
 // A *line* is a CUDA toolkit's major.minor as CUDA encodes it, 1000 * major +
 // 10 * minor (13.5 is 13050); 0 where it is not known. A text is NULL where it
@@ -30,8 +30,8 @@ enum {
   KILNI_FACTS_MAX_PACKAGE_BYTES = 256 << 20,  // of all those of a reader
   KILNI_FACTS_MAX_PACKAGES = 1 << 18,  // entries of a folder of such records
   KILNI_FACTS_MAX_SITE_ENTRIES = 4 << 20,  // entries of one site-packages
-  // Entries of a site-packages after which CHEAP gives up seeking an owner for
-  // a file that says itself what line it is of.
+  // Entries of a site-packages after which CHEAP stops searching the owner of a
+  // file that states its own release.
   KILNI_FACTS_CHEAP_ENTRIES = 1024,
   KILNI_FACTS_MAX_CLIMB = 8,      // folders above a file that are looked at
   KILNI_FACTS_MAX_TARGETS = 64,   // targets/* folders of a toolkit
@@ -43,8 +43,8 @@ enum {
 
 // How much is read.
 enum {
-  // The first part of CHEAP that tells the line: of a file that does so itself,
-  // nothing else, and a file that has nothing to tell is not opened.
+  // The first part of CHEAP that gives the release: of a file that states it
+  // itself, nothing else, and a file that cannot state it is not opened.
   KILNI_LOCATE_FACTS_LEAST = 1,
   // What costs microseconds: the ELF header, its dynamic part and the build
   // id, versioned symbols where the name has some, the sibling, the first part
@@ -52,14 +52,14 @@ enum {
   // the owner; and, only while none of these names a line, the version files
   // and headers of the folders above.
   KILNI_LOCATE_FACTS_CHEAP = 2,
-  // All that can tell the line: all of .rodata, the headers and version files
-  // above even if they are not needed, METADATA, the pins on the owner. What
-  // CHEAP read of a file is not read again. Distributions that neither the
-  // catalog nor the path nor NVIDIA's names speak for say no line themselves:
-  // they are asked only where a header lies with the file, which counts if one
-  // of them has both.
+  // Everything that can give the release: all of .rodata, the headers and
+  // version files above even if they are not needed, METADATA, the pins on the
+  // owner. What CHEAP read of a file is not read again. Distributions that
+  // neither the catalog nor the path nor NVIDIA's names suggest state no
+  // release themselves: they are read only where a header is with the file,
+  // which counts if one of them has both.
   KILNI_LOCATE_FACTS_LINE = 3,
-  // All of it: every distribution of the site is asked.
+  // All of it: every distribution of the site-packages is read.
   KILNI_LOCATE_FACTS_VERIFY = 4
 };
 
@@ -71,7 +71,7 @@ typedef struct kilni_locate_facts_query_t {
   const char* real_path;  // links resolved; NULL: resolved here
   const char* name;       // in the catalog: "nvJitLink"; NULL: none
   // Where walks upward end: the folder that the scope searched (a toolkit's
-  // root, a conda prefix). NULL: by where the file lies.
+  // root, a conda prefix). NULL: by the place of the file.
   const char* prefix;
   // Folders whose *.dist-info may own the file, besides any site-packages or
   // dist-packages that the path itself names.
@@ -83,7 +83,7 @@ typedef struct kilni_locate_facts_query_t {
 // Why a fact is missing that should be there. thread-safe
 typedef struct kilni_locate_problem_t {
   const char* path;
-  const char* why;  // "line 3 is no RECORD row"
+  const char* why;  // "line 3 is not a RECORD row"
 } kilni_locate_problem_t;
 
 // A line and where it was read. thread-safe
@@ -111,7 +111,7 @@ enum { KILNI_PACKAGE_CONDA = 1, KILNI_PACKAGE_DPKG = 2 };
 
 // The package of conda or dpkg that a file belongs to. thread-safe
 //
-// A text is "" where the manager says nothing.
+// A text is "" where the manager states nothing.
 typedef struct kilni_locate_package_t {
   uint32_t manager;  // KILNI_PACKAGE_*
   uint32_t reserved;
@@ -128,7 +128,7 @@ typedef struct kilni_locate_pin_t {
   const char* toolkit_version;  // of the meta that asks: "13.0.3.0"
   const char* name;             // normalised: "nvidia-nvjitlink"
   const char* specifier;        // as written: "<14,>=13.0.88"; "" without
-  const char* marker;           // behind the `;`, as written; "" without
+  const char* marker;           // after the `;`, as written; "" without
   const char* metadata;         // the METADATA's path
 } kilni_locate_pin_t;
 
@@ -139,10 +139,11 @@ typedef struct kilni_locate_facts_t {
   const char* path;
   const char* real_path;
   uint64_t size;  // of a library or program
-  // Behind ".so." in the name of the file that links lead to: "13.0.88".
+  // After ".so." in the name of the file that links lead to: "13.0.88".
   const char* name_version;
 
-  // ELF. `soname` NULL and no machine: it is none, or a problem says why.
+  // ELF. `soname` NULL and no machine: it is not ELF, or a problem gives the
+  // reason.
   uint32_t machine;  // KILNI_ELF_*
   uint32_t bits;     // 32, 64; 0: no ELF file
   const char* soname;
@@ -152,26 +153,28 @@ typedef struct kilni_locate_facts_t {
   const char* const* needed;
   uint32_t needed_count;
 
-  // What the file says of its own line.
+  // What the file states of its own release.
   kilni_locate_line_t symbol;   // highest __nvJitLink*_M_m that it defines
-  kilni_locate_line_t needs;    // highest __nvJitLink*_M_m that it asks of
-                                // others: the least nvJitLink for it
+  kilni_locate_line_t needs;    // highest __nvJitLink*_M_m that it imports: the
+                                // minimum nvJitLink for it
   kilni_locate_line_t sibling;  // libnvrtc-builtins.so.M.m beside it
   kilni_locate_line_t release;  // "Cuda compilation tools, release M.m, V..."
   kilni_locate_line_t built;    // "NCCL version 2.28.9 compiled with CUDA M.m"
   const char* release_version;  // "13.5.37" of `release`
   // Of a product with a number of its own: "9.19.0", as the header at
-  // `header_release_path` defines it. CHEAP asks where nothing nearer says it.
+  // `header_release_path` defines it. CHEAP reads it where nothing nearer
+  // states it.
   const char* header_release;
   const char* header_release_path;
 
-  // Who installed it; NULL: nobody who keeps a RECORD.
+  // What installed it; NULL: nothing that keeps a RECORD.
   const kilni_locate_owner_t* owner;
   // The package of conda or dpkg that has it; NULL: none, it has an `owner`, or
-  // nobody asked yet. CHEAP asks conda alone, and only while nothing else
-  // tells.
+  // it was not read yet. CHEAP reads conda's records only, and only where
+  // nothing else gives the release.
   const kilni_locate_package_t* package;
-  // VERIFY: what the metas of its sites ask of `owner`, by its name.
+  // VERIFY: what the metas of its site-packages require of `owner`, by its
+  // name.
   const kilni_locate_pin_t* pins;
   uint32_t pin_count;
 
@@ -201,7 +204,7 @@ typedef struct kilni_locate_driver_t {
   const char* library_release;  // "580.159.04", of the file's name; or NULL
   const char* module_release;   // of /proc/driver/nvidia/version; or NULL
   const char* module_text;      // that file's first line
-  bool is_stub;                 // the library lies in a folder `stubs`
+  bool is_stub;                 // the library is in a folder `stubs`
 } kilni_locate_driver_t;
 
 // Reads facts and remembers them. thread-safe

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: what the disk says of the display driver.
+// locate: the facts about the display driver on disk.
 #include <string.h>
 
 #include "base/alloc.h"

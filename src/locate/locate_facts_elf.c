@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: what a library or program says of itself.
+// locate: the facts in a library or program.
 //
 // Symbols and texts are sought only where they are known to be the file's own:
 // libraries with device code carry the release texts of the compilers that
@@ -22,7 +22,7 @@ static const char kSymbolPrefix[] = "__nvJitLink";
 static const char kRelease[] = "Cuda compilation tools, release ";
 static const char kBuiltWith[] = "compiled with CUDA ";
 
-// Whose own release text it is. In NVRTC and cicc it lies megabytes deep.
+// Whose own release text it is. In NVRTC and cicc it is megabytes deep.
 static const struct {
   uint32_t kind;
   bool is_deep;
@@ -160,7 +160,7 @@ static kiln_status_t facts_elf_take_release(kilni_locate_facts_read_t* read,
       &facts->release_version);
 }
 
-// NCCL says which toolkit it was made with.
+// NCCL states which toolkit it was made with.
 static kiln_status_t take_built(kilni_locate_facts_read_t* read,
                                 kilni_base_elf_t* elf) {
   if (!facts_elf_is_named(read, "nccl") ||
@@ -182,8 +182,8 @@ static kiln_status_t take_built(kilni_locate_facts_read_t* read,
 
 // ---- The sibling ----
 
-// The line of the libnvrtc-builtins.so.M.m in the folder of `path`. Two lines
-// in one folder say nothing about either.
+// The release of the libnvrtc-builtins.so.M.m in the folder of `path`. Two
+// releases in one folder decide nothing.
 static kiln_status_t seek_sibling(kilni_locate_facts_read_t* read,
                                   const char* path, uint64_t major) {
   char folder[FOLDER_BYTES];
@@ -220,7 +220,7 @@ static kiln_status_t seek_sibling(kilni_locate_facts_read_t* read,
       kilni_base_sv(names[minor]), whole, &read->facts->sibling);
 }
 
-// What tells NVRTC's line tells its own first.
+// A source of NVRTC's release gives its own first.
 static kiln_status_t take_own_name(kilni_locate_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
   const char* slash = strrchr(facts->real_path, '/');
@@ -233,8 +233,8 @@ static kiln_status_t take_own_name(kilni_locate_facts_read_t* read) {
       kilni_base_sv(name), facts->real_path, &facts->sibling);
 }
 
-// Beside the file that links lead to: that is where its own lies. Beside the
-// link, where an installer links file by file.
+// Beside the file that links lead to: its own is there. Beside the link, where
+// an installer links file by file.
 static kiln_status_t take_sibling(kilni_locate_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
   if (facts_elf_is_named(read, "nvrtc-builtins")) return take_own_name(read);
@@ -290,13 +290,13 @@ static kiln_status_t facts_elf_take_all(kilni_locate_facts_read_t* read,
   return take_texts(read, elf);
 }
 
-// True of what may say itself which line it is of.
+// True of a file that may state its own release.
 static bool may_tell(const kilni_locate_facts_read_t* read) {
   return facts_elf_tool_of(read) >= 0 || facts_elf_is_named(read, "nccl");
 }
 
 // Takes over what a CHEAP read found; false where it was not made, or had
-// problems with an ELF file. What it may have missed is text that lies deep.
+// problems with an ELF file. It may only have missed text deep in the file.
 static bool take_before(kilni_locate_facts_read_t* read) {
   const kilni_locate_facts_t* before = read->before;
   kilni_locate_facts_t* facts = read->facts;
@@ -345,7 +345,7 @@ kiln_status_t kilni_locate_facts_read_elf(kilni_locate_facts_read_t* read) {
   if (is_known && !may_have_text(read)) return kiln_ok();
   bool may_be_text =
       kind != KILN_LOCATE_KIND_LIB && kind != KILN_LOCATE_KIND_STUB;
-  // These say nothing themselves that is worth opening them for.
+  // These state nothing that is worth opening them for.
   if (kind == KILN_LOCATE_KIND_HEADER || kind == KILN_LOCATE_KIND_STATIC ||
       kind == KILN_LOCATE_KIND_BITCODE) {
     return kiln_ok();

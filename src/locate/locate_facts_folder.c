@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: what the folders above a file say of a toolkit.
+// locate: the facts about a toolkit in the folders above a file.
 //
 // The walk goes up from the file that links lead to and ends at the root of its
 // scope, at a site-packages, or, where neither is known, where a toolkit's own
-// tree must end. So a wheel inside a conda prefix is not told by the prefix's
-// cuda.h, nor anything by the one of /usr/local.
+// tree must end. So the prefix's cuda.h does not describe a wheel inside a
+// conda prefix, nor that of /usr/local anything.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,8 @@ static kiln_status_t read_front(looking_t* looking, const char* path,
   return noted;
 }
 
-// The line that a macro of a header gives. The macro stands near the top: a
-// small piece is read first, and never more than the limit.
+// The release that a macro of a header gives. The macro is near the top: a
+// small part is read first, and never more than the limit.
 static kiln_status_t read_define(looking_t* looking, const char* path,
                                  const char* name,
                                  kilni_locate_line_t* out_line) {
@@ -71,7 +71,7 @@ static kiln_status_t read_define(looking_t* looking, const char* path,
         read_front(looking, path, limits[i], &data, &size, &capacity));
     if (data == NULL) return kiln_ok();
     kiln_string_view_t text = kilni_base_sv_make((const char*)data, size);
-    // A line that the piece cuts in two is no line.
+    // A line that is cut in two is not a line.
     bool is_cut = size == limits[i];
     while (is_cut && text.size > 0 && text.data[text.size - 1] != '\n') {
       text.size--;
@@ -109,7 +109,7 @@ static kiln_status_t read_json(looking_t* looking, const char* path) {
         path, &looking->folder->version_json);
   } else {
     status = facts_folder_note(looking, path,
-                               "it does not say the version of \"cuda\"");
+                               "it does not state the version of \"cuda\"");
   }
   kilni_base_free(looking->reader->allocator, data, capacity);
   return status;
@@ -215,8 +215,8 @@ static kiln_status_t is_same_file(looking_t* looking, const char* a,
   return status;
 }
 
-// What a second header of the same folder says: nothing new, or that the folder
-// says nothing.
+// What a second header of the same folder states: the same, or the folder
+// counts as silent.
 static void merge(kilni_locate_line_t* first, const kilni_locate_line_t* second,
                   bool* inout_differ) {
   if (second->line == 0) return;
@@ -258,7 +258,7 @@ static kiln_status_t look_at_targets(looking_t* looking) {
   if (!differ) return kiln_ok();
   memset(&folder->header, 0, sizeof(folder->header));
   return facts_folder_note(looking, folder->path,
-                           "its targets have headers of two lines");
+                           "its targets have headers of two releases");
 }
 
 static kiln_status_t facts_folder_look_at(looking_t* looking) {
@@ -278,7 +278,7 @@ static kiln_status_t facts_folder_look_at(looking_t* looking) {
   return read_txt(looking, path);
 }
 
-// What a folder says, read once.
+// What a folder states, read once.
 static kiln_status_t facts_folder_folder_of(
     kilni_locate_reader_t* reader, kiln_string_view_t path,
     kilni_locate_facts_folder_t** out_folder) {
@@ -311,7 +311,7 @@ static bool is_below_or_at(kiln_string_view_t folder, const char* base) {
          (folder.size == size || folder.data[size] == '/');
 }
 
-// Folders that hold toolkits but are none, below the system's root.
+// Folders that contain toolkits but are not toolkits, below the system's root.
 static bool is_beyond_toolkits(const kilni_locate_reader_t* reader,
                                kiln_string_view_t folder) {
   static const char* const names[] = {"",     "/usr/local", "/opt", "/home",
@@ -447,10 +447,10 @@ kiln_status_t kilni_locate_facts_each_include(
   return kiln_ok();
 }
 
-// ---- Whose header it is ----
+// ---- The owner of a header ----
 
-// A conda prefix has a package for each piece: that a header lies in the same
-// prefix does not make it of the same line.
+// A conda prefix has a package for each component: a header in the same prefix
+// need not be of the same release.
 static kiln_status_t is_conda(const kilni_locate_facts_read_t* read,
                               bool* out_is) {
   *out_is = false;
@@ -468,8 +468,8 @@ static kiln_status_t is_conda(const kilni_locate_facts_read_t* read,
   return kiln_ok();
 }
 
-// In a distribution's /usr each piece has a package of its own, which one
-// source made all of.
+// In a distribution's /usr each component has a package of its own, all made
+// from one source.
 static kiln_status_t compare_packages(kilni_locate_facts_read_t* read) {
   kilni_locate_facts_t* facts = read->facts;
   const char* header = facts->header.path;

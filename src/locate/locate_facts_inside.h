@@ -2,7 +2,7 @@
 //
 // locate: what the files that read facts share.
 //
-// Everything a reader gives lives in its store, which only grows and is freed
+// Everything a reader returns lives in its store, which only grows and is freed
 // as a whole; the lock of the reader is held during each read.
 #ifndef KILN_SRC_LOCATE_LOCATE_FACTS_INSIDE_H_
 #define KILN_SRC_LOCATE_LOCATE_FACTS_INSIDE_H_
@@ -15,7 +15,7 @@
 
 enum { KILNI_FACTS_MAX_PATH = 16384 };
 
-// One installed distribution of a site.
+// One installed distribution of a site-packages.
 typedef struct kilni_locate_facts_dist_t {
   const struct kilni_locate_facts_site_t* site;
   const char* folder;   // name of its dist-info
@@ -58,7 +58,7 @@ typedef struct kilni_locate_facts_real_t {
   struct kilni_locate_facts_real_t* next;
 } kilni_locate_facts_real_t;
 
-// What one folder says of a toolkit.
+// What one folder states of a toolkit.
 typedef struct kilni_locate_facts_folder_t {
   const char* path;
   kilni_locate_line_t header;
@@ -67,7 +67,7 @@ typedef struct kilni_locate_facts_folder_t {
   kilni_locate_line_t version_txt;
   const char* problem_path;
   const char* problem;
-  bool knows_conda;  // then `is_conda` says whether it is a conda prefix
+  bool knows_conda;  // then `is_conda` is whether it is a conda prefix
   bool is_conda;
   struct kilni_locate_facts_folder_t* next;
 } kilni_locate_facts_folder_t;
@@ -75,7 +75,7 @@ typedef struct kilni_locate_facts_folder_t {
 // A product's header that was sought.
 typedef struct kilni_locate_facts_header_t {
   const char* path;
-  const char* version;  // "9.19.0"; NULL: not there, or it does not say
+  const char* version;  // "9.19.0"; NULL: missing, or not stated
   struct kilni_locate_facts_header_t* next;
 } kilni_locate_facts_header_t;
 
@@ -158,7 +158,7 @@ kiln_status_t kilni_locate_facts_real_folder(kilni_locate_reader_t* reader,
                                              kiln_string_view_t path,
                                              const char** out_real);
 
-// The text behind the folder `base` of a path below it; false otherwise.
+// The text after the folder `base` of a path below it; false otherwise.
 bool kilni_locate_facts_below(const char* path, const char* base,
                               const char** out);
 
@@ -170,7 +170,7 @@ kiln_status_t kilni_locate_facts_read_owner(kilni_locate_facts_read_t* read);
 kiln_status_t kilni_locate_facts_read_package(kilni_locate_facts_read_t* read);
 kiln_status_t kilni_locate_facts_read_pins(kilni_locate_facts_read_t* read);
 kiln_status_t kilni_locate_facts_read_folders(kilni_locate_facts_read_t* read);
-// The number in a product's own header; nothing for what is no product.
+// The number in a product's own header; nothing for what is not a product.
 kiln_status_t kilni_locate_facts_read_product(kilni_locate_facts_read_t* read);
 // Calls `visit` with each folder of headers that could be of the file, the
 // nearest first, until it sets `*out_found`.
@@ -180,19 +180,20 @@ kiln_status_t kilni_locate_facts_each_include(
                            bool* out_found),
     void* user);
 
-// The known site of that path, made where it is new. `is_real`: the caller
-// knows that no part of the path is a link.
+// The known site-packages of that path, made where it is new. `is_real`: the
+// caller knows that no part of the path is a link.
 kiln_status_t kilni_locate_facts_site(kilni_locate_reader_t* reader,
                                       kiln_string_view_t path, bool is_real,
                                       kilni_locate_facts_site_t** out_site);
 // The folder of a path that is a site-packages or dist-packages; false if none
 // of its parts is.
 bool kilni_locate_facts_site_of(const char* path, kiln_string_view_t* out_site);
-// Lists the distributions of a site, once; with `is_cheap` the front of it.
+// Lists the distributions of a site-packages, once; with `is_cheap` the start
+// of it.
 kiln_status_t kilni_locate_facts_list(kilni_locate_reader_t* reader,
                                       kilni_locate_facts_site_t* site,
                                       bool is_cheap);
-// The distribution of the same site that owns `path`; NULL: none.
+// The distribution of the same site-packages that owns `path`; NULL: none.
 kiln_status_t kilni_locate_facts_owner_of(
     kilni_locate_facts_read_t* read, const char* path,
     const kilni_locate_facts_dist_t** out_dist);
@@ -206,7 +207,7 @@ kiln_status_t kilni_locate_facts_dist_path(
     const char* name, const char** out_path);
 // Frees what of packages is not in the store.
 void kilni_locate_facts_managers_deinit(kilni_locate_reader_t* reader);
-// Frees what of the sites is not in the store.
+// Frees what the site-packages have outside the store.
 void kilni_locate_facts_sites_deinit(kilni_locate_reader_t* reader);
 
 #endif  // KILN_SRC_LOCATE_LOCATE_FACTS_INSIDE_H_

@@ -3,11 +3,10 @@
 // locate: which installed distribution a file belongs to.
 //
 // By the RECORD of a *.dist-info, in both spellings of the path. The records
-// are asked in the order of their promise: those that the catalog names for
-// the file, those whose name lies in the path, NVIDIA's, and all others where
-// the read is of everything, or there is a header for somebody to own. Each is
-// read once and indexed by the hash of its paths. An egg-info without a RECORD
-// owns nothing.
+// are read in the order of their likelihood: those that the catalog names for
+// the file, those whose name is in the path, NVIDIA's, and all others where the
+// read is of everything, or a header needs an owner. Each is read once and
+// indexed by the hash of its paths. An egg-info without a RECORD owns nothing.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -20,12 +19,12 @@
 
 enum { RANK_NAMED, RANK_IN_PATH, RANK_NVIDIA, RANK_OTHER, RANK_COUNT };
 
-// For what is put behind the path of a dist-info.
+// For what follows the path of a dist-info.
 enum { PATH_SPACE = 32 };
 
 static const char kDistInfo[] = ".dist-info";
 
-// ---- Sites ----
+// ---- site-packages ----
 
 bool kilni_locate_facts_site_of(const char* path,
                                 kiln_string_view_t* out_site) {
@@ -93,7 +92,7 @@ void kilni_locate_facts_sites_deinit(kilni_locate_reader_t* reader) {
 // ---- Distributions ----
 
 // Adds the distribution whose folder has that name; `*out_dist` NULL for a name
-// that is none.
+// that is not one.
 static kiln_status_t add_dist(kilni_locate_reader_t* reader,
                               kilni_locate_facts_site_t* site,
                               const char* folder,
@@ -110,12 +109,12 @@ static kiln_status_t add_dist(kilni_locate_reader_t* reader,
                                   sizeof(normal), normal) == 0) {
     return kiln_ok();
   }
-  // Sites have hundreds, few of which are asked for more than their name: all
-  // of one is one block, and its paths are made when they are needed.
+  // A site-packages has hundreds, of most of which only the name is needed:
+  // each is one block, and its paths are made when they are needed.
   size_t whole = strlen(folder) + 1;
   size_t normal_size = strlen(normal) + 1;
   size_t version_size = name.size - dash;
-  // A name that is too long for a path is nobody's.
+  // A name that is too long for a path has no owner.
   if (strlen(site->path) + whole + PATH_SPACE > KILNI_FACTS_MAX_PATH) {
     return kiln_ok();
   }
@@ -173,7 +172,7 @@ static bool on_entry(const char* name, void* user) {
   return kiln_status_is_ok(listing->status);
 }
 
-// Leaves of the list those whose RECORD was read: the listing finds the others
+// Keeps of the list those whose RECORD was read: the listing finds the others
 // again, and it compares with few.
 static kilni_locate_facts_dist_t* take_read(kilni_locate_facts_site_t* site) {
   kilni_locate_facts_dist_t* kept = NULL;
@@ -214,7 +213,7 @@ kiln_status_t kilni_locate_facts_list(kilni_locate_reader_t* reader,
   facts_owner_put_back(site, listing.guessed);
   status = kilni_base_status_join(listing.status, status);
   bool is_cut = listing.count > listing.limit;
-  // A site that is not there has no distributions, which is no problem.
+  // A missing site-packages has no distributions, which is not a problem.
   if (kiln_status_code(status) == KILN_STATUS_NOT_FOUND) {
     kiln_status_free(status);
     status = kiln_ok();
@@ -233,7 +232,7 @@ kiln_status_t kilni_locate_facts_list(kilni_locate_reader_t* reader,
 
 // ---- RECORD ----
 
-// Rows whose path has doubled quotes are left out of the index: no library's
+// Rows whose path has doubled quotes are omitted from the index: no library's
 // name has any.
 static kiln_status_t index_record(kilni_locate_reader_t* reader,
                                   kilni_locate_facts_dist_t* dist) {
@@ -262,12 +261,12 @@ static kiln_status_t index_record(kilni_locate_reader_t* reader,
   }
   if (broken == 0) return kiln_ok();
   return kilni_locate_facts_print(&reader->store, &dist->problem,
-                                  "%zu of its lines are no rows of a RECORD",
+                                  "%zu of its lines are not rows of a RECORD",
                                   broken);
 }
 
 // Reads and indexes a RECORD, once. One that cannot be read owns nothing, and
-// its problem says why.
+// its problem gives the reason.
 static kiln_status_t load_record(kilni_locate_reader_t* reader,
                                  kilni_locate_facts_dist_t* dist) {
   if (dist->is_read) return kiln_ok();
@@ -314,9 +313,9 @@ static bool facts_owner_find_row(const kilni_locate_facts_dist_t* dist,
 
 // ---- Which records to ask ----
 
-// A file as the rows of one site may name it.
+// A file as the rows of one site-packages may name it.
 typedef struct spelling_t {
-  char* text;  // relative to the site; freed by kilni_base_strfree
+  char* text;  // relative to the site-packages; freed by kilni_base_strfree
   bool is_real;
   // Its first two parts, normalised as names of distributions are.
   char first[KILNI_PARSE_MAX_NAME];
@@ -337,7 +336,7 @@ typedef struct search_t {
   bool by_real_path;
 } search_t;
 
-// "nvidia/cu13" of "nvidia//./cu13/": blanks of a path say nothing.
+// "nvidia/cu13" of "nvidia//./cu13/": redundant parts are dropped.
 static void facts_owner_add_parts(kilni_base_str_t* out,
                                   kiln_string_view_t path) {
   kiln_string_view_t part;
@@ -348,7 +347,7 @@ static void facts_owner_add_parts(kilni_base_str_t* out,
   }
 }
 
-// The place where two paths part: behind the last common `/`.
+// The place where two paths diverge: after the last common `/`.
 static size_t common_folders(const char* a, const char* b) {
   size_t common = 0;
   for (size_t i = 0; a[i] != 0 && a[i] == b[i]; i++) {
@@ -357,8 +356,8 @@ static size_t common_folders(const char* a, const char* b) {
   return common;
 }
 
-// The path relative to a site: "nvidia/x.so"; "../../../bin/x" for what a wheel
-// puts beside it, where `may_climb`. Empty where it is neither.
+// The path relative to a site-packages: "nvidia/x.so"; "../../../bin/x" for
+// what a wheel puts beside it, where `may_climb`. Empty where it is neither.
 static void add_relative(kilni_base_str_t* out, const char* path,
                          const char* site, bool may_climb) {
   const char* below;
@@ -443,7 +442,7 @@ static void facts_owner_search_deinit(search_t* search) {
   }
 }
 
-// True if the path says the distribution: "torch/lib/x" that of torch,
+// True if the path names the distribution: "torch/lib/x" that of torch,
 // "nvidia/cuda_nvrtc/lib/x" that of nvidia-cuda-nvrtc-cu12.
 static bool is_in_path(const search_t* search, const char* name) {
   for (size_t i = 0; i < search->count; i++) {
@@ -518,8 +517,8 @@ static kiln_status_t ask_known(search_t* search, uint32_t last_rank) {
   return kiln_ok();
 }
 
-// A distribution's folder has its version in its name, and what the file says
-// of itself is a good guess: one that holds saves listing the site.
+// A distribution's folder has its version in its name, and what the file states
+// of itself is a good guess: a correct one saves listing the site-packages.
 static kiln_status_t ask_guess(search_t* search, const char* name,
                                const char* version) {
   kilni_locate_reader_t* reader = search->read->reader;
@@ -587,7 +586,8 @@ static kiln_status_t search_site(search_t* search, kiln_string_view_t site,
                                  const char* path, const char* real) {
   if (site.size == 0) return kiln_ok();
   search->count = 0;
-  // A path that is its own resolution has no link in it, nor has its site.
+  // A path that is its own resolution has no link in it, nor has its
+  // site-packages.
   const kilni_locate_facts_t* facts = search->read->facts;
   bool is_real = facts->path == facts->real_path && path == facts->path &&
                  strncmp(path, site.data, site.size) == 0 &&
@@ -600,7 +600,8 @@ static kiln_status_t search_site(search_t* search, kiln_string_view_t site,
   return status;
 }
 
-// The sites that a path names itself come first, then those that are given.
+// The site-packages that a path names itself come first, then those that are
+// given.
 static kiln_status_t search_sites(search_t* search, const char* path,
                                   const char* real) {
   const kilni_locate_facts_query_t* query = search->read->query;

@@ -2,9 +2,9 @@
 //
 // locate: which package of conda or dpkg a file belongs to.
 //
-// For files that no RECORD has. Only packages whose names say that they are of
-// CUDA are asked: another's version would say nothing. Those whose names have
-// the piece's in them come first. Each record is read once.
+// For files that no RECORD has. Only packages whose names show that they are of
+// CUDA are read: another's version would be meaningless. Those whose names
+// contain the component's come first. Each record is read once.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@ static const char kDpkgStatus[] = "/var/lib/dpkg/status";
 // What a manager has written down below one root.
 struct kilni_locate_facts_manager_t {
   const char* root;    // a conda prefix; the system's root
-  const char* folder;  // where its records lie; NULL: it keeps none here
+  const char* folder;  // where its records are; NULL: it keeps none here
   uint32_t kind;       // KILNI_PACKAGE_*
   kilni_locate_facts_package_t* packages;  // those of CUDA
   const char* problem;                     // of listing them
@@ -32,7 +32,7 @@ struct kilni_locate_facts_manager_t {
   struct kilni_locate_facts_manager_t* next;
 };
 
-// A package whose name says that it is of CUDA.
+// A package whose name shows that it is of CUDA.
 struct kilni_locate_facts_package_t {
   const char* name;    // the record's, without its ending; in lower case
   const char* record;  // path
@@ -211,7 +211,7 @@ typedef struct search_t {
   const kilni_locate_package_t* found;
 } search_t;
 
-// What is told of a package, in the store.
+// The facts about a package, in the store.
 static kiln_status_t facts_package_tell(search_t* search, package_t* package,
                                         kiln_string_view_t name,
                                         kiln_string_view_t version,
@@ -238,7 +238,7 @@ static kiln_status_t ask_conda(search_t* search, package_t* package) {
   kiln_string_view_t text =
       kilni_base_sv_make((const char*)package->text, package->size);
   if (!kilni_locate_conda_read(text, search->paths, search->count, &record)) {
-    package->problem = "it is no record of a conda package";
+    package->problem = "it is not a record of a conda package";
     return kiln_ok();
   }
   if (record.owned == SIZE_MAX) return kiln_ok();
@@ -278,7 +278,8 @@ static kiln_status_t ask_dpkg(search_t* search, package_t* package) {
   if (search->found != NULL) return kiln_ok();
   kilni_locate_reader_t* reader = search->read->reader;
   KILNI_RETURN_IF_ERROR(load_status(reader, search->manager));
-  // The list of a package that can be there for two architectures says which.
+  // The list of a package that can be installed for two architectures names its
+  // own.
   kiln_string_view_t architecture = kilni_base_sv(package->name);
   kiln_string_view_t name;
   if (!kilni_base_sv_split(&architecture, ':', &name)) return kiln_ok();
@@ -287,7 +288,7 @@ static kiln_status_t ask_dpkg(search_t* search, package_t* package) {
           kilni_base_sv_make((const char*)search->manager->status,
                              search->manager->status_size),
           name, architecture, &said)) {
-    package->problem = "dpkg's status does not have the package";
+    package->problem = "dpkg's status does not list the package";
     return kiln_ok();
   }
   kilni_locate_package_t* says;
@@ -319,7 +320,7 @@ static kiln_status_t facts_package_ask(search_t* search, package_t* package) {
   return kilni_locate_facts_problem(read, package->record, package->problem);
 }
 
-// Those with the piece's name in theirs, then the others.
+// Those with the component's name in theirs, then the others.
 static kiln_status_t facts_package_ask_all(search_t* search) {
   manager_t* manager = search->manager;
   if (manager->problem != NULL) {

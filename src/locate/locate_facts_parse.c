@@ -121,7 +121,7 @@ static kiln_string_view_t facts_parse_skip_blanks(kiln_string_view_t text) {
   return text;
 }
 
-// `word` at the front, then something that is no part of a name.
+// `word` at the start, then something that is not part of a name.
 static bool cut_word(kiln_string_view_t* inout, const char* word) {
   size_t size = strlen(word);
   if (inout->size < size || memcmp(inout->data, word, size) != 0) return false;
@@ -175,7 +175,7 @@ static kiln_string_view_t facts_parse_cut_line(kiln_string_view_t* inout) {
 }
 
 // A quoted path may hold line ends, so its end is sought in the whole rest.
-// False, with nothing cut, where it has no end.
+// False, with nothing cut, where it is not terminated.
 static bool cut_quoted(kiln_string_view_t* inout,
                        kilni_locate_record_row_t* row) {
   kiln_string_view_t rest = facts_parse_skip(*inout, 1);
@@ -193,7 +193,7 @@ static bool cut_quoted(kiln_string_view_t* inout,
   return false;
 }
 
-// The fields behind the path: ",hash,size". Hash and size need no quotes.
+// The fields after the path: ",hash,size". Hash and size need no quotes.
 static bool read_tail(kiln_string_view_t line, kilni_locate_record_row_t* row) {
   if (line.size == 0 || line.data[0] != ',') return false;
   line = facts_parse_skip(line, 1);

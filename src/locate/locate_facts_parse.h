@@ -39,7 +39,7 @@ kiln_string_view_t kilni_locate_version_at(kiln_string_view_t text);
 // ---- C headers ----
 
 // The number of the first `#define NAME NUMBER` line of a header; false where
-// there is none. Bytes that are no UTF-8 are as good as any.
+// there is none. Bytes that are not UTF-8 are accepted.
 bool kilni_locate_define_find(kiln_string_view_t text, const char* name,
                               uint64_t* out_value);
 
@@ -51,7 +51,7 @@ typedef struct kilni_locate_record_row_t {
   kiln_string_view_t hash;  // "sha256=..."; "" without
   kiln_string_view_t size;
   bool is_doubled;  // the path has doubled quotes
-  bool is_broken;   // it is no row; the other fields say nothing
+  bool is_broken;   // it is not a row; the other fields are undefined
 } kilni_locate_record_row_t;
 
 // Cuts a row off the front of `inout`; false at its end.
@@ -72,7 +72,7 @@ typedef struct kilni_locate_metadata_field_t {
 } kilni_locate_metadata_field_t;
 
 // Cuts a field off the front of `inout`; false at the empty line that ends the
-// header, or at the end. Lines that are no field are left out and counted in
+// header, or at the end. Lines that are not fields are skipped and counted in
 // `inout_broken`, which may be NULL.
 bool kilni_locate_metadata_next(kiln_string_view_t* inout,
                                 kilni_locate_metadata_field_t* out_field,
@@ -99,7 +99,7 @@ size_t kilni_locate_name_normalise(kiln_string_view_t name, size_t capacity,
 
 // ---- JSON ----
 
-// Each cuts its part off the front of `inout`, behind blanks; false where
+// Each cuts its part off the front of `inout`, after blanks; false where
 // something else is next. A character; a string, with its escapes as they are;
 // any one value.
 bool kilni_locate_json_cut(kiln_string_view_t* inout, char wanted);
@@ -107,8 +107,8 @@ bool kilni_locate_json_string(kiln_string_view_t* inout,
                               kiln_string_view_t* out_text);
 bool kilni_locate_json_skip(kiln_string_view_t* inout);
 
-// The text of the string at `outer`.`inner` of an object of objects, escapes
-// as they are; false where the text has none or is no JSON up to there.
+// The text of the string at `outer`.`inner` of an object of objects, escapes as
+// they are; false where the text has none or is not JSON up to there.
 bool kilni_locate_json_find(kiln_string_view_t text, const char* outer,
                             const char* inner, kiln_string_view_t* out_text);
 

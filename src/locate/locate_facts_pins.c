@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: what an installed `cuda-toolkit` asks of the pieces.
+// locate: what an installed `cuda-toolkit` requires of the components.
 //
 // Requirements as they are written; what follows from them is for compat.
 #include <string.h>
@@ -15,7 +15,7 @@ static const char kMeta[] = "cuda-toolkit";
 
 enum { MAX_PINS = 65536 };
 
-// The pins of one site while they are read.
+// The pins of one site-packages while they are read.
 typedef struct reading_t {
   kilni_locate_reader_t* reader;
   kilni_locate_pin_t* pins;
@@ -49,8 +49,7 @@ static kiln_status_t add_pin(reading_t* reading, kiln_string_view_t version,
   return kiln_ok();
 }
 
-// The version stands before the requirements; without one, the folder's name
-// has it.
+// The version precedes the requirements; without one, the folder's name has it.
 static kiln_status_t facts_pins_read_text(reading_t* reading,
                                           const kilni_locate_facts_dist_t* dist,
                                           const char* metadata,
@@ -104,7 +103,7 @@ static kiln_status_t facts_pins_keep(reading_t* reading,
   return kiln_ok();
 }
 
-// The pins of a site, read once.
+// The pins of a site-packages, read once.
 static kiln_status_t read_site(kilni_locate_reader_t* reader,
                                kilni_locate_facts_site_t* site) {
   if (site->has_pins) return kiln_ok();
@@ -121,8 +120,8 @@ static kiln_status_t read_site(kilni_locate_reader_t* reader,
   return status;
 }
 
-// Copies the pins of a site on that name behind those that are there; with
-// `out` NULL only counts them.
+// Appends the pins of a site-packages on that name; with `out` NULL only counts
+// them.
 static uint32_t copy_pins(const kilni_locate_facts_site_t* site,
                           const char* name, kilni_locate_pin_t* out) {
   uint32_t count = 0;
@@ -134,7 +133,7 @@ static uint32_t copy_pins(const kilni_locate_facts_site_t* site,
   return count;
 }
 
-// Adds the pins of one site on the owner to the facts.
+// Adds the pins of one site-packages on the owner to the facts.
 static kiln_status_t take_site(kilni_locate_facts_read_t* read,
                                kilni_locate_facts_site_t* site) {
   kilni_locate_facts_t* facts = read->facts;
@@ -155,7 +154,8 @@ static kiln_status_t take_site(kilni_locate_facts_read_t* read,
   return kiln_ok();
 }
 
-// The site that owns the file, and those that were given, may hold a meta.
+// The site-packages that owns the file, and those that were given, may contain
+// a meta.
 kiln_status_t kilni_locate_facts_read_pins(kilni_locate_facts_read_t* read) {
   const kilni_locate_owner_t* owner = read->facts->owner;
   const kilni_locate_facts_query_t* query = read->query;

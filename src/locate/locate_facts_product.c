@@ -17,7 +17,7 @@
 
 enum { HEADER_BYTES = 256 << 10, MACRO_COUNT = 3, PATH_BYTES = 4200 };
 
-// The products, by what their pieces' names in the catalog begin with: the
+// The products, by the prefix of their components' names in the catalog: the
 // header below the folder of headers, and its macros.
 #define PLAIN(stem) {#stem "_MAJOR", #stem "_MINOR", #stem "_PATCH"}
 static const struct {
@@ -69,7 +69,7 @@ static kiln_status_t read_macros(kilni_locate_reader_t* reader, int product,
       reader->allocator, header->path, HEADER_BYTES, &data, &size, &capacity);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
   if (!kiln_status_is_ok(status) || data == NULL) {
-    kiln_status_free(status);  // one that cannot be read says nothing
+    kiln_status_free(status);  // one that cannot be read states nothing
     return kiln_ok();
   }
   uint64_t number[MACRO_COUNT] = {0};
@@ -87,7 +87,7 @@ static kiln_status_t read_macros(kilni_locate_reader_t* reader, int product,
                                   (unsigned)number[2]);
 }
 
-// What a header says, read once; one that is not there says nothing.
+// What a header states, read once; a missing one states nothing.
 static kiln_status_t facts_product_header_at(
     kilni_locate_reader_t* reader, int product, const char* path,
     const kilni_locate_facts_header_t** out_header) {
@@ -120,7 +120,7 @@ typedef struct seeking_t {
   int product;
 } seeking_t;
 
-// Takes what the header in a folder of headers says, if it is there.
+// Takes what the header in a folder of headers states, if it exists.
 static kiln_status_t try_folder(kiln_string_view_t folder, void* user,
                                 bool* out_found) {
   seeking_t* seeking = user;
@@ -158,7 +158,7 @@ kiln_status_t kilni_locate_facts_read_product(kilni_locate_facts_read_t* read) {
   seeking_t seeking = {read, facts_product_product_of(read->query->name)};
   kilni_locate_facts_t* facts = read->facts;
   if (seeking.product < 0) return kiln_ok();
-  // Who installed it, or the file's own name, says it already.
+  // Its package, or the file's own name, already states it.
   bool is_told = facts->owner != NULL || facts->name_version != NULL;
   if (is_told && read->depth < KILNI_LOCATE_FACTS_LINE) return kiln_ok();
   if (facts->kind == KILN_LOCATE_KIND_HEADER) return try_beside(&seeking);

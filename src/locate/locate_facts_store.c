@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: where facts live, and small tools for those who read them.
+// locate: where facts live, and small tools for code that reads them.
 #include <stdio.h>
 #include <string.h>
 

@@ -66,9 +66,9 @@ struct kiln_locate_t {
   uint32_t forbid;
   kiln_allocator_t allocator;
   kilni_base_env_t env;
-  char* system_root;  // "" for "/": "/usr" is put behind it
+  char* system_root;  // "" for "/": "/usr" is appended to it
   char* target;
-  const char* target2;  // another that is looked at behind it, or NULL
+  const char* target2;  // another that is searched after it, or NULL
   char* multiarch;
   char** roots;
   char** sites;
@@ -81,7 +81,7 @@ struct kiln_locate_t {
   kilni_base_mutex_t lock;
 
   kilni_locate_disk_t disk;
-  kilni_locate_trail_t spare;  // memory for the trail of the next search
+  kilni_locate_trail_t spare;  // memory for the log of the next search
   kilni_dispatch_place_t places[KILNI_SCOPE_COUNT];
   kilni_locate_loader_t loader;
   kilni_locate_reader_t* reader;  // made when a RECORD is first needed
@@ -112,8 +112,8 @@ kiln_status_t kilni_locate_place_add(kiln_locate_t* locate,
 kiln_status_t kilni_locate_sites_fill(kiln_locate_t* locate,
                                       kilni_dispatch_place_t* place);
 // The toolkit that a library at this real path belongs to, by the rule
-// <root>/lib64, <root>/lib, <root>/targets/<target>/lib[64]; "" if it lies
-// otherwise. Lives as long as the disk.
+// <root>/lib64, <root>/lib, <root>/targets/<target>/lib[64]; "" if it is
+// elsewhere. Lives as long as the disk.
 kiln_status_t kilni_locate_place_toolkit_of(kiln_locate_t* locate,
                                             const char* real,
                                             const char** out_root);
@@ -121,12 +121,12 @@ kiln_status_t kilni_locate_place_toolkit_of(kiln_locate_t* locate,
 kiln_status_t kilni_locate_place_below_system(kiln_locate_t* locate,
                                               const char* path,
                                               const char** out_path);
-// What a variable says; NULL where it is unset or none counts.
+// The value of a variable; NULL where it is unset or variables are ignored.
 const char* kilni_locate_place_env(const kiln_locate_t* locate,
                                    kilni_base_env_id_t id);
 
 // Names of a folder that start with `prefix`, highest version first, at most
-// KILNI_PLACE_MAX_ROOTS; called for each. Absence is no failure.
+// KILNI_PLACE_MAX_ROOTS; called for each. Absence is not a failure.
 typedef kiln_status_t (*kilni_locate_name_fn_t)(const char* name, void* user);
 kiln_status_t kilni_locate_place_each_version(
     kiln_locate_t* locate, const char* dir, const char* prefix,
@@ -134,13 +134,13 @@ kiln_status_t kilni_locate_place_each_version(
 
 // ---- The system loader (locate_loader.c, locate_loader_path.c) ----
 
-// Adds a folder that the loader searches, behind those of its subfolders that
-// the loader takes first: glibc-hwcaps/* for this CPU.
+// Adds a folder that the loader searches, after those of its subfolders that
+// the loader searches first: glibc-hwcaps/* for this CPU.
 kiln_status_t kilni_locate_loader_add_folder(kiln_locate_t* locate,
                                              kilni_dispatch_place_t* place,
                                              const char* path, const char* via);
-// The file that the loader would take for a name, as far as it can be told
-// from the disk; `*out_path` NULL if it would find none. `trail` may be NULL.
+// The file that the loader would take for a name, as far as the disk shows it;
+// `*out_path` NULL if it would find none. `trail` may be NULL.
 kiln_status_t kilni_locate_loader_find(kiln_locate_t* locate, const char* name,
                                        kilni_locate_trail_t* trail,
                                        const char** out_path,
@@ -157,14 +157,14 @@ kiln_status_t kilni_locate_loaded_find(kiln_locate_t* locate, const char* name,
 
 // ---- Trust (locate_trust.c) ----
 
-// NULL in `*out_why` if nobody but root and the caller could have put the file
-// there; else why not. `path` has no links.
+// NULL in `*out_why` if only root and the caller could have put the file there;
+// else the reason. `path` has no links.
 kiln_status_t kilni_locate_trust_check(kiln_locate_t* locate, const char* path,
                                        const char** out_why);
 
 // NULL in `*out_why` if the RECORD of the package that the file belongs to has
-// the hash of what it holds; else why not. `site` is the folder of wheels that
-// was searched, whatever it is called; NULL: none but what the path names.
+// the hash of its contents; else the reason. `site` is the folder of wheels
+// that was searched, whatever it is called; NULL: none but what the path names.
 kiln_status_t kilni_locate_trust_record(kiln_locate_t* locate, const char* site,
                                         const char* path, const char* real,
                                         const char** out_why);

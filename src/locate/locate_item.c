@@ -32,7 +32,7 @@ struct kiln_locate_item_t {
   const kiln_locate_tried_t* tried;
 };
 
-// ---- Trails ----
+// ---- Search logs ----
 
 void kilni_locate_trail_init(kilni_locate_trail_t* trail,
                              kiln_allocator_t allocator) {
@@ -206,7 +206,8 @@ void kiln_locate_item_release(kiln_locate_item_t* item) {
   }
 }
 
-// True if the trail has that path before: two ways may lead to one folder.
+// True if the search log already has that path: two methods may find one
+// folder.
 static bool is_repeated(const kiln_locate_item_t* item, uint32_t index) {
   for (uint32_t i = 0; i < index; i++) {
     if (strcmp(item->tried[i].path, item->tried[index].path) == 0) return true;
@@ -239,24 +240,25 @@ kiln_status_t kiln_locate_item_require(const kiln_locate_item_t* item) {
   char variable[KILNI_OVERRIDE_NAME_BYTES];
   kilni_locate_override_name(item->entry, sizeof(variable), variable);
   kiln_status_t status = add_tried(
-      KILNI_FAIL(NOT_FOUND, "%s \"%s\" (%s) is nowhere that was looked at",
+      KILNI_FAIL(NOT_FOUND,
+                 "%s \"%s\" (%s) was not found in any place that was searched",
                  kiln_locate_kind_name(kind), name,
                  kiln_locate_entry_summary(item->entry)),
       item);
   if (kiln_locate_entry_class(item->entry) == KILN_LOCATE_CLASS_DRIVER) {
     return kilni_base_status_with_fix(
-        status, "install NVIDIA's display driver, or say in %s where it lies",
+        status, "install NVIDIA's display driver, or set %s to its path",
         variable);
   }
   if (wheel == NULL) {
     return kilni_base_status_with_fix(
-        status, "install a CUDA toolkit, or say in %s where it lies", variable);
+        status, "install a CUDA toolkit, or set %s to its path", variable);
   }
   return kilni_base_status_with_fix(
       status,
       "install it: `python3 -m venv cuda && cuda/bin/pip install %s && export "
       "VIRTUAL_ENV=$PWD/cuda` (on Debian and Ubuntu after `apt-get install "
-      "python3-venv`); or say in %s where it lies",
+      "python3-venv`); or set %s to its path",
       wheel, variable);
 }
 

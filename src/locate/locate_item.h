@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: items and trails while they are written.
+// locate: items and search logs while they are written.
 //
 // Private to the module: its files share it.
 #ifndef KILN_SRC_LOCATE_LOCATE_ITEM_H_
@@ -30,8 +30,8 @@ enum {
 
 // What was tried, in order. one-thread
 //
-// Adds beyond a limit are counted and dropped; a failed allocation is kept and
-// told by the status.
+// Adds beyond a limit are counted and dropped; a failed allocation is recorded
+// and returned in the status.
 typedef struct kilni_locate_trail_t {
   kiln_allocator_t allocator;
   kilni_base_str_t text;
@@ -53,7 +53,7 @@ void kilni_locate_trail_append(kilni_locate_trail_t* trail,
 // Bare, or OK.
 kiln_status_t kilni_locate_trail_status(const kilni_locate_trail_t* trail);
 
-// What an item will say; texts are borrowed. one-thread
+// What an item will report; texts are borrowed. one-thread
 typedef struct kilni_locate_found_t {
   const char* path;  // NULL: nothing was found
   const char* real;
@@ -80,7 +80,7 @@ kiln_status_t kilni_locate_item_create(kiln_allocator_t allocator,
 // KILNI_LAYOUT_* of its root.
 uint32_t kilni_locate_item_layout(const kiln_locate_item_t* item);
 
-// The lines of a trail, copied behind one another into `block`, which has
+// The lines of a search log, concatenated into `block`, which has
 // kilni_locate_trail_bytes bytes.
 size_t kilni_locate_trail_bytes(const kilni_locate_trail_t* trail);
 kiln_locate_tried_t* kilni_locate_trail_copy(const kilni_locate_trail_t* trail,

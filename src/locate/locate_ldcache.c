@@ -8,9 +8,9 @@
 #include "base/cpu_features.h"
 
 // Old format: 12 bytes of magic, a count, entries of 12 bytes. New format, by
-// itself or behind an old one: 20 bytes of magic and version, a count, the
-// size of the strings, a byte of flags, padding, the offset of extensions, 12
-// unused bytes; then entries of 24 bytes: flags, name, path, OS version, CPU
+// itself or after an old one: 20 bytes of magic and version, a count, the size
+// of the strings, a byte of flags, padding, the offset of extensions, 12 unused
+// bytes; then entries of 24 bytes: flags, name, path, OS version, CPU
 // capabilities. Offsets count from the start of the new format.
 enum {
   OLD_HEAD = 16,
@@ -54,7 +54,7 @@ static kiln_string_view_t ldcache_text_at(const kilni_locate_ldcache_t* cache,
   return view;
 }
 
-// Where the new format starts: behind the old one, on the next 8 bytes.
+// Where the new format starts: after the old one, on the next 8 bytes.
 static size_t new_start(const uint8_t* data, size_t size) {
   size_t magic = sizeof(kOldMagic) - 1;
   if (size < OLD_HEAD || memcmp(data, kOldMagic, magic) != 0) return 0;
@@ -106,7 +106,7 @@ bool kilni_locate_ldcache_open(const uint8_t* data, size_t size,
     return false;
   }
   if (out_cache->count > (out_cache->size - NEW_HEAD) / NEW_ENTRY) {
-    *out_why = "cut off: it has fewer entries than it says";
+    *out_why = "cut off: it has fewer entries than its header states";
     return false;
   }
   read_extensions(out_cache);

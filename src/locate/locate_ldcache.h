@@ -4,7 +4,7 @@
 //
 // Private to the module. Reads a block of bytes that may be anything: every
 // offset is checked before it is followed, and a search takes a number of steps
-// that grows with the logarithm of the entries, whatever the entries say.
+// that grows with the logarithm of the entries, whatever the entries contain.
 #ifndef KILN_SRC_LOCATE_LOCATE_LDCACHE_H_
 #define KILN_SRC_LOCATE_LOCATE_LDCACHE_H_
 
@@ -21,14 +21,15 @@ enum {
 
 // An open cache; borrows its bytes. thread-compatible
 typedef struct kilni_locate_ldcache_t {
-  const uint8_t* base;  // of the new format, behind an old one
+  const uint8_t* base;  // of the new format, after an old one
   size_t size;
   uint32_t count;
   uint32_t hwcaps;        // offset of the names of CPU levels
   uint32_t hwcaps_count;  // 0: none
 } kilni_locate_ldcache_t;
 
-// False if the bytes are no cache of a known form; `*out_why` says why.
+// False if the bytes are not a cache of a known form; `*out_why` gives the
+// reason.
 bool kilni_locate_ldcache_open(const uint8_t* data, size_t size,
                                kilni_locate_ldcache_t* out_cache,
                                const char** out_why);

@@ -46,7 +46,7 @@ static kiln_status_t read_cache(kiln_locate_t* locate) {
       loader->why = "no such file";
       break;
     case KILN_STATUS_LIMIT_EXCEEDED:
-      loader->why = "too large for what it should be";
+      loader->why = "too large for its purpose";
       break;
     default:
       loader->why = "cannot be read";

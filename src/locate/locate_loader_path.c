@@ -2,8 +2,8 @@
 //
 // locate: the folders that the system's loader searches before its cache.
 //
-// As glibc has it for a dlopen by this library: DT_RPATH of the object that
-// holds its code, of the objects that brought that one, and of the program,
+// As in glibc for a dlopen by this library: DT_RPATH of the object that
+// contains its code, of the objects that loaded that one, and of the program,
 // unless the object has a DT_RUNPATH; LD_LIBRARY_PATH; that DT_RUNPATH alone.
 // Of each folder the subfolders of glibc-hwcaps for this CPU come first. The
 // subfolders that glibc before 2.37 had besides (tls, haswell, x86_64) are not
@@ -20,7 +20,7 @@
 
 enum { MAX_BRINGERS = 8 };
 
-// An object that is mapped, as far as it says where to look. one-thread
+// A mapped object, as far as it affects the search. one-thread
 typedef struct object_t {
   bool found;
   bool is_program;
@@ -33,7 +33,7 @@ typedef struct object_t {
 
 // ---- Tokens ----
 
-// What tokens of a path stand for; "" where it is not known. one-thread
+// The values of tokens of a path; "" where unknown. one-thread
 typedef struct tokens_t {
   const char* origin;
   char lib[64];
@@ -47,7 +47,7 @@ static bool is_identifier(char c) {
          (c >= '0' && c <= '9') || c == '_';
 }
 
-// How many bytes behind a `$` are that token; 0: it is not that one.
+// How many bytes after a `$` are that token; 0: it is another one.
 static size_t token_size(kiln_string_view_t rest, const char* name) {
   bool braced = rest.size > 0 && rest.data[0] == '{';
   size_t size = strlen(name);
@@ -62,7 +62,7 @@ static size_t token_size(kiln_string_view_t rest, const char* name) {
 }
 
 // Replaces tokens; a `$` before anything else is a `$`. False where the text
-// has one that nobody knows, or is too long.
+// has an unknown one, or is too long.
 static bool replace_tokens(kiln_string_view_t text, const tokens_t* tokens,
                            char out[KILNI_DISK_PATH_LIMIT]) {
   static const char* const names[] = {"ORIGIN", "LIB", "PLATFORM"};
@@ -105,7 +105,7 @@ static const char* platform(void) {
 #endif
 }
 
-// What $LIB is was said when the C library was built; its own folder tells.
+// The build of the C library defined $LIB; its own folder shows it.
 static bool on_c_library(const kilni_base_dynlib_mapped_t* mapped, void* user) {
   if (strcmp(mapped->soname, "libc.so.6") != 0) return true;
   const char* path = mapped->path;
@@ -241,7 +241,7 @@ typedef struct sought_t {
   const char* needs;  // the first that was linked with it; NULL: the program
   uint32_t before;    // in the loader's order
   uint32_t index;
-  const void* address;  // or the one that holds it
+  const void* address;  // or the one that contains it
   object_t* out;
 } sought_t;
 
@@ -281,13 +281,13 @@ static void loader_path_find_object(const void* address, const char* needs,
   kilni_base_dynlib_each_mapped(loader_path_on_object, &sought);
 }
 
-// An address in the object that holds this library's code.
+// An address in the object that contains this library's code.
 static const char kHere = 0;
 
 // ---- All of them ----
 
-// DT_RPATH of an object, of those that brought it, and of the program. Who
-// opened an object that nobody was linked with is not known.
+// DT_RPATH of an object, of those that loaded it, and of the program. What
+// opened an object that no other is linked with is unknown.
 static kiln_status_t add_rpaths(kiln_locate_t* locate,
                                 kilni_dispatch_place_t* place,
                                 const tokens_t* machine,

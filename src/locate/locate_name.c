@@ -9,7 +9,8 @@
 
 enum { NAME_LIMIT = 64, MAX_NEAREST = 3 };
 
-// "lib" before the name and what follows ".so" behind it are not the name's.
+// "lib" before the name and ".so" with all that follows are not part of the
+// name.
 static const char* name_bare(const char* name, char out[NAME_LIMIT + 1]) {
   if (strncmp(name, "lib", 3) == 0 && name[3] != 0) name += 3;
   size_t size = strcspn(name, ".");
@@ -81,8 +82,8 @@ static kiln_status_t unknown_name(uint32_t kind, const char* name) {
     return kilni_base_status_with_fix(status, "ask for %s \"%s\"",
                                       kiln_locate_kind_name(other), name);
   }
-  return kilni_base_status_with_fix(
-      status, "`kiln find --all` shows every name there is");
+  return kilni_base_status_with_fix(status,
+                                    "`kiln find --all` lists every name");
 }
 
 kiln_status_t kilni_locate_search_entry(uint32_t kind, const char* name,

@@ -11,7 +11,7 @@
 
 #include "kiln/api.h"
 
-// What conda's record says of a package. thread-compatible
+// What conda's record states of a package. thread-compatible
 typedef struct kilni_locate_conda_record_t {
   kiln_string_view_t name;
   kiln_string_view_t version;
@@ -19,8 +19,8 @@ typedef struct kilni_locate_conda_record_t {
   size_t owned;  // the first of the paths that is among its files; or SIZE_MAX
 } kilni_locate_conda_record_t;
 
-// False for a text that is no such record: no object, or without a name and a
-// version. `paths` are relative to the prefix.
+// False for a text that is not such a record: not an object, or without a name
+// and a version. `paths` are relative to the prefix.
 bool kilni_locate_conda_read(kiln_string_view_t text,
                              const kiln_string_view_t* paths, size_t path_count,
                              kilni_locate_conda_record_t* out_record);
@@ -29,7 +29,7 @@ bool kilni_locate_conda_read(kiln_string_view_t text,
 bool kilni_locate_dpkg_list_has(kiln_string_view_t list,
                                 kiln_string_view_t path);
 
-// What dpkg's status says of a package. thread-compatible
+// What dpkg's status states of a package. thread-compatible
 typedef struct kilni_locate_dpkg_package_t {
   kiln_string_view_t version;
   kiln_string_view_t source;          // the name, where none is written

@@ -51,7 +51,7 @@ kiln_status_t kilni_locate_place_add(kiln_locate_t* locate,
     return kiln_ok();
   }
   if (place->count == KILNI_PLACE_MAX_ROOTS) {
-    kilni_locate_trail_add(&place->notes, path, "one folder too many");
+    kilni_locate_trail_add(&place->notes, path, "more folders than the limit");
     return kiln_ok();
   }
   kiln_string_view_t view = trim_slashes(path);
@@ -190,10 +190,10 @@ static kiln_status_t warn_of_two(kiln_locate_t* locate,
                                  const char* path, const char* home) {
   kilni_base_str_t text;
   kilni_base_str_init(&text, locate->allocator, 4 * KILNI_DISK_PATH_LIMIT);
-  kilni_base_str_addf(&text,
-                      "CUDA_PATH is \"%s\" and CUDA_HOME is \"%s\"; CUDA_PATH "
-                      "counts",
-                      path, home);
+  kilni_base_str_addf(
+      &text,
+      "CUDA_PATH is \"%s\" and CUDA_HOME is \"%s\"; CUDA_PATH takes precedence",
+      path, home);
   kiln_status_t status = kilni_base_str_status(&text);
   if (kiln_status_is_ok(status)) {
     status = kilni_locate_disk_text(&locate->disk,
@@ -225,7 +225,7 @@ static kiln_status_t fill_cuda_home(kiln_locate_t* locate,
   if (kilni_locate_place_env(locate, KILNI_ENV_CUDA_PATH) != NULL) {
     if (home != NULL) {
       kilni_locate_trail_add(&place->notes, "CUDA_HOME",
-                             "does not count, since CUDA_PATH is set");
+                             "ignored, since CUDA_PATH is set");
     }
     return kiln_ok();
   }
@@ -301,7 +301,7 @@ static kiln_status_t fill_loader_root(kiln_locate_t* locate,
     KILNI_RETURN_IF_ERROR(kilni_locate_disk_real(&locate->disk, path, &real));
     KILNI_RETURN_IF_ERROR(kilni_locate_place_toolkit_of(locate, real, &root));
     if (root[0] == 0) {
-      kilni_locate_trail_add(&place->notes, path, "does not lie in a toolkit");
+      kilni_locate_trail_add(&place->notes, path, "is not in a toolkit");
       continue;
     }
     return kilni_locate_place_add(locate, place, root, via,

@@ -8,7 +8,7 @@
 
 #include "kiln/api.h"
 
-// What the file says; views into its text. thread-compatible
+// The contents of the file; views into its text. thread-compatible
 typedef struct kilni_locate_pyvenv_t {
   kiln_string_view_t home;     // the folder of the base program; empty: unsaid
   kiln_string_view_t version;  // "3.11"; empty: unsaid

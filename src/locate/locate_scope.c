@@ -21,7 +21,8 @@ uint32_t kiln_locate_scope_parse(kiln_string_view_t word) {
   return 0;
 }
 
-// Ends with 0. What cuda-pathfinder has comes in its order; the rest behind.
+// Ends with 0. Scopes of cuda-pathfinder come first, in its order; then the
+// rest.
 static const uint8_t kLibraries[] = {
     KILN_LOCATE_SCOPE_OVERRIDE,  KILN_LOCATE_SCOPE_ROOT,
     KILN_LOCATE_SCOPE_LOADED,    KILN_LOCATE_SCOPE_WHEEL,

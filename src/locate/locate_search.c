@@ -20,7 +20,7 @@ void kilni_locate_search_warn(kilni_locate_search_t* search,
   search->warnings[search->warning_count++] = warning;
 }
 
-// A copy that was met before by another way.
+// A copy that was found before by another method.
 static const char* met_before(const kilni_locate_search_t* search,
                               const char* real) {
   kiln_locate_item_t* const* items = search->items;
@@ -250,7 +250,7 @@ static void locate_search_search_init(kilni_locate_search_t* search,
   search->gone_count = 0;
   search->root = NULL;
   search->path[0] = 0;
-  // Every search has a trail, and most are as long as the one before.
+  // Every search has a log, and most are as long as the previous one.
   search->trail = locate->spare;
   kilni_locate_trail_init(&locate->spare, locate->allocator);
 }

@@ -54,8 +54,8 @@ void kilni_locate_search_warn(kilni_locate_search_t* search,
 
 bool kilni_locate_search_is_done(const kilni_locate_search_t* search);
 
-// True if a file name may lie in a folder of that major; `*out_major` is what
-// the two tell.
+// True if a file name may be in a folder of that major; `*out_major` follows
+// from the two.
 bool kilni_locate_search_wants_file(const kilni_locate_search_t* search,
                                     uint32_t index, uint32_t dir_major,
                                     uint32_t* out_major);
@@ -66,7 +66,7 @@ kiln_status_t kilni_locate_search_folder(
     kilni_locate_search_t* search, const kilni_locate_search_where_t* where,
     size_t size);
 
-// ---- The ways to find something (locate_ways.c) ----
+// ---- The methods of searching (locate_ways.c) ----
 
 kiln_status_t kilni_locate_search_override(kilni_locate_search_t* search);
 kiln_status_t kilni_locate_search_loaded(kilni_locate_search_t* search);

@@ -197,7 +197,7 @@ static kiln_status_t set_fill(looking_t* looking,
   return kiln_ok();
 }
 
-// True if the trail has that line: a root may be of two scopes.
+// True if the search log has that line: a root may be of two scopes.
 static bool is_in_trail(const kilni_locate_trail_t* trail, const char* path,
                         const char* why) {
   const uint32_t* marks = trail->marks;
@@ -253,7 +253,7 @@ static bool has_of_major(const kiln_locate_set_t* set, uint32_t major) {
   return false;
 }
 
-// Says what a root lacks, once, and only of majors that it has something of.
+// Reports what a root lacks, once, and only of majors that it has something of.
 static kiln_status_t note_root(looking_t* looking, const kiln_locate_set_t* set,
                                const kilni_locate_root_t* root, uint32_t major,
                                bool* noted) {
@@ -267,7 +267,7 @@ static kiln_status_t note_root(looking_t* looking, const kiln_locate_set_t* set,
 }
 
 // Tries one root, or none at all (NULL); `*out_complete` ends the search.
-// `noted`: something was said of it before.
+// `noted`: it was reported before.
 static kiln_status_t try_root(looking_t* looking,
                               const kilni_locate_root_t* root, uint32_t scope,
                               uint32_t major, bool* noted, bool* out_complete) {
@@ -315,7 +315,7 @@ static kiln_status_t try_scope(looking_t* looking, uint32_t scope,
   return kiln_ok();
 }
 
-// The scopes whose roots may hold a toolkit, in their usual order.
+// The scopes whose roots may contain a toolkit, in their usual order.
 static const uint8_t kScopes[] = {
     KILN_LOCATE_SCOPE_ROOT,      KILN_LOCATE_SCOPE_WHEEL,
     KILN_LOCATE_SCOPE_CONDA,     KILN_LOCATE_SCOPE_CUDA_PATH,
@@ -337,12 +337,12 @@ static kiln_status_t try_scopes(looking_t* looking) {
     }
   }
   if (looking->best != NULL) return kiln_ok();
-  // No root at all: everything is missing but what stands alone.
+  // No root at all: everything is missing except independent components.
   bool noted = false;
   return try_root(looking, NULL, 0, 0, &noted, &complete);
 }
 
-// The other roots; that of the set itself is told by its items.
+// The other roots; that of the set itself is known from its items.
 static kiln_status_t set_keep_trail(looking_t* looking) {
   kiln_locate_set_t* set = looking->best;
   KILNI_RETURN_IF_ERROR(kilni_locate_trail_status(&looking->trail));
@@ -413,8 +413,8 @@ static kiln_status_t require_nowhere(const kiln_locate_set_t* set) {
       set->missing == 1
           ? KILNI_FAIL(NOT_FOUND, "no place has %s %s", kind, name)
           : KILNI_FAIL(NOT_FOUND,
-                       "no place has %s %s or another of the %u pieces", kind,
-                       name, (unsigned)set->missing);
+                       "no place has %s %s or another of the %u components",
+                       kind, name, (unsigned)set->missing);
   uint32_t count = kiln_locate_item_tried_count(item);
   for (uint32_t i = 0; i < count && i < KILNI_ITEM_LISTED; i++) {
     const kiln_locate_tried_t* tried = kiln_locate_item_tried(item, i);
@@ -423,8 +423,8 @@ static kiln_status_t require_nowhere(const kiln_locate_set_t* set) {
   }
   return kilni_base_status_with_fix(
       status,
-      "install a toolkit with all of it, name the folder that it lies in as a "
-      "root, or let the search look in more scopes");
+      "install a toolkit with all of them, name its folder as a root, or let "
+      "the search look in more scopes");
 }
 
 kiln_status_t kiln_locate_set_require(const kiln_locate_set_t* set) {
@@ -433,7 +433,7 @@ kiln_status_t kiln_locate_set_require(const kiln_locate_set_t* set) {
   const char* root = kiln_locate_set_root(set);
   if (root[0] == 0) return require_nowhere(set);
   kiln_status_t status =
-      KILNI_FAIL(NOT_FOUND, "\"%s\" (%s) lacks %u of %u pieces", root,
+      KILNI_FAIL(NOT_FOUND, "\"%s\" (%s) lacks %u of %u components", root,
                  kiln_locate_scope_name(set->scope), (unsigned)set->missing,
                  (unsigned)set->count);
   const kiln_locate_tried_t* tried = set->trail;
@@ -442,8 +442,8 @@ kiln_status_t kiln_locate_set_require(const kiln_locate_set_t* set) {
   }
   return kilni_base_status_with_fix(
       status,
-      "install what is missing into one of these places, or allow several by "
-      "asking for each piece by itself");
+      "install the missing components into one of these places, or allow "
+      "several places by searching for each component separately");
 }
 
 uint32_t kiln_locate_set_count(const kiln_locate_set_t* set) {

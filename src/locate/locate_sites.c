@@ -126,7 +126,7 @@ static bool is_system_prefix(sites_t* sites, const char* prefix) {
          strcmp(prefix + root, "/usr") == 0;
 }
 
-// One Python ("python3.11") that is no virtual environment.
+// One Python ("python3.11") that is not a virtual environment.
 static kiln_status_t add_base_version(sites_t* sites, const char* prefix,
                                       const char* python) {
   KILNI_RETURN_IF_ERROR(add_user_site(sites, python));
@@ -154,8 +154,8 @@ static void read_default(const char* prefix, char out[2 * VERSION_BYTES]) {
   memcpy(out, name, strlen(name) + 1);
 }
 
-// A Python that is no virtual environment, by its prefix: the version that is
-// known, else the one that `python3` is, else every one that lies there.
+// A Python that is not a virtual environment, by its prefix: the known version,
+// else that of `python3`, else every one in the prefix.
 static kiln_status_t add_base(sites_t* sites, const char* prefix) {
   char python[2 * VERSION_BYTES];
   if (sites->python[0] == 0) {
@@ -184,7 +184,7 @@ static kiln_status_t on_environment_version(const char* name, void* user) {
   return sites_add_version(sites, sites->prefix, name, &sites->found_version);
 }
 
-// The folders of an environment; `sites->python` says which where it can.
+// The folders of an environment; `sites->python` names it where possible.
 static kiln_status_t add_environment(sites_t* sites, const char* prefix) {
   bool there = false;
   if (sites->python[0] != 0) {
@@ -239,15 +239,15 @@ static kiln_status_t read_config(sites_t* sites, const char* path,
   if (code != KILN_STATUS_NOT_FOUND) {
     kilni_locate_trail_add(&sites->place->notes, path,
                            code == KILN_STATUS_LIMIT_EXCEEDED
-                               ? "too large for what it should be"
+                               ? "too large for its purpose"
                                : "cannot be read");
   }
   kiln_status_free(status);
   return kiln_ok();
 }
 
-// A virtual environment, or whatever else lies at `prefix`. `out_is_one` may
-// be NULL.
+// A virtual environment, or whatever else is at `prefix`. `out_is_one` may be
+// NULL.
 static kiln_status_t add_prefix(sites_t* sites, const char* prefix,
                                 bool only_environment, bool* out_is_one) {
   char path[KILNI_DISK_PATH_LIMIT];
@@ -295,12 +295,12 @@ static kiln_status_t add_python(sites_t* sites, const char* program) {
       kilni_locate_disk_look(&sites->locate->disk, program, &node));
   if (node->kind != KILNI_FILE_REGULAR) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(NOT_FOUND, "the Python program \"%s\" is not there",
+        KILNI_FAIL(NOT_FOUND, "the Python program \"%s\" does not exist",
                    program),
         "name a Python program by its absolute path");
   }
-  // The mark of an environment lies beside the program or one folder up, and
-  // the program itself is a link that leads out of it.
+  // The mark of an environment is beside the program or one folder up, and the
+  // program itself is a link that leads out of it.
   char prefix[KILNI_DISK_PATH_LIMIT];
   sites_join(prefix, program, "");
   // Two parts are cut off.
@@ -327,7 +327,7 @@ static kiln_status_t add_python(sites_t* sites, const char* program) {
 
 // ---- All of them ----
 
-// Debian's and everybody's own: without an active environment.
+// Debian's and the user's own: without an active environment.
 static kiln_status_t sites_add_system(sites_t* sites) {
   const char* prefixes[] = {"/usr/local", "/usr"};
   sites->via = "system Python";

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/status_make.h"
 
-// A piece of memory that is cut up from its front.
+// A block of memory that is divided from its start.
 typedef struct kilni_locate_store_block_t {
   struct kilni_locate_store_block_t* next;
   size_t size;

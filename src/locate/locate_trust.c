@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: who could have put a file where it is, and whether it is still what
-// was put there.
+// locate: which users could have put a file where it is, and whether it is
+// unchanged since.
 #include <string.h>
 
 #include "base/file.h"
@@ -14,7 +14,7 @@ enum { WRITABLE_BY_OTHERS = 022 };
 static const char* trust_why_not(const kilni_base_file_look_t* look,
                                  uint32_t user) {
   if (look->kind == KILNI_FILE_NONE || look->kind == KILNI_FILE_ERROR) {
-    return "cannot be looked at";
+    return "cannot be examined";
   }
   if (look->owner != 0 && look->owner != user) {
     return "belongs to another user";
@@ -37,7 +37,7 @@ kiln_status_t kilni_locate_trust_check(kiln_locate_t* locate, const char* path,
     return kiln_ok();
   }
   memcpy(text, path, size + 1);
-  // From the file up: whoever may write a folder may replace what is in it.
+  // From the file up: a user who may write a folder may replace its files.
   bool is_file = true;
   for (;;) {
     kilni_base_file_look_t look = kilni_base_file_look(text[0] ? text : "/");
@@ -45,8 +45,8 @@ kiln_status_t kilni_locate_trust_check(kiln_locate_t* locate, const char* path,
     if (why != NULL) {
       *out_why = is_file ? why
                  : look.owner != 0 && look.owner != user
-                     ? "lies below a folder of another user"
-                     : "lies below a folder that others can write";
+                     ? "is below a folder of another user"
+                     : "is below a folder that others can write";
       return kiln_ok();
     }
     if (text[0] == 0) return kiln_ok();
@@ -72,7 +72,7 @@ static const char* compare_record(const kilni_locate_owner_t* owner,
   if (!is_read) return "cannot be read";
   kilni_base_sha256_text(digest, text);
   if (strcmp(text, owner->sha256) == 0) return NULL;
-  return "is not what its RECORD says";
+  return "does not match its RECORD";
 }
 
 kiln_status_t kilni_locate_trust_record(kiln_locate_t* locate, const char* site,
@@ -95,7 +95,7 @@ kiln_status_t kilni_locate_trust_record(kiln_locate_t* locate, const char* site,
   const kilni_locate_facts_t* facts = NULL;
   kiln_status_t status = kilni_locate_facts_read(
       locate->reader, &query, KILNI_LOCATE_FACTS_CHEAP, &facts);
-  // Whose name does not tell that it may own the file is asked last.
+  // One whose name does not suggest that it owns the file is read last.
   if (kiln_status_is_ok(status) && facts->owner == NULL) {
     status = kilni_locate_facts_read(locate->reader, &query,
                                      KILNI_LOCATE_FACTS_VERIFY, &facts);

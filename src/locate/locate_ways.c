@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// locate: the ways to find something: by name, by root, by loader.
+// locate: the methods of searching: by name, by root, by loader.
 #include <stdio.h>
 #include <string.h>
 
@@ -34,8 +34,8 @@ static uint32_t list_of(uint32_t layout) {
   }
 }
 
-// Puts `dir` behind the root in `search->path`, its tokens replaced. The
-// length, or 0 where it does not fit.
+// Appends `dir` to the root in `search->path`, its tokens replaced. The length,
+// or 0 where it does not fit.
 static size_t put_folder(kilni_locate_search_t* search, const char* root,
                          const char* dir, const char* target) {
   size_t size = strlen(root);
@@ -65,7 +65,7 @@ static size_t put_folder(kilni_locate_search_t* search, const char* root,
   return size;
 }
 
-// True if the root itself is not there, which is said once.
+// True if the root itself does not exist, which is reported once.
 static kiln_status_t root_is_gone(kilni_locate_search_t* search,
                                   const char* root, bool* out_gone) {
   *out_gone = false;
@@ -92,7 +92,7 @@ static kiln_status_t root_is_gone(kilni_locate_search_t* search,
   return kiln_ok();
 }
 
-// What a `*` in the last part stands for. one-thread
+// What a `*` in the last part matches. one-thread
 typedef struct star_t {
   kilni_locate_search_t* search;
   kilni_locate_search_where_t* where;
@@ -124,8 +124,8 @@ static kiln_status_t try_star(kilni_locate_search_t* search,
                                          star + 1, on_star, &stars);
 }
 
-// True if a folder without the target in its name holds what was asked for:
-// of another machine's toolkit only the target folders do.
+// True if a folder without the target in its name contains what is searched
+// for: of another machine's toolkit only the target folders do.
 static bool suits_target(const kilni_locate_search_t* search, uint32_t layout,
                          const char* dir) {
   if (search->locate->is_native || layout == KILNI_LAYOUT_WHEEL) return true;
@@ -159,7 +159,7 @@ static kiln_status_t try_dir(kilni_locate_search_t* search, uint32_t scope,
                              "its path is too long");
       continue;
     }
-    // The folders of a distribution hold thousands of files.
+    // The folders of a distribution contain thousands of files.
     if (layout == KILNI_LAYOUT_DISTRIBUTION) where.listing = size;
     KILNI_RETURN_IF_ERROR(strchr(dir, '*') != NULL ? try_star(search, &where)
                                                    : kilni_locate_search_folder(
@@ -459,8 +459,8 @@ static bool is_a_rows_name(const char* variable) {
   return false;
 }
 
-// A variable that is nobody's and looks like this one is most likely meant to
-// be it; that it is passed over must not go unnoticed.
+// An unknown variable that resembles this one is most likely meant to be it;
+// ignoring it silently would hide the mistake.
 static kiln_status_t warn_of_misspelled(kilni_locate_search_t* search,
                                         const char* right) {
   const kilni_base_env_t* env = &search->locate->env;
@@ -474,7 +474,8 @@ static kiln_status_t warn_of_misspelled(kilni_locate_search_t* search,
     if (far == 0 || far > MAX_SLIPS || is_a_rows_name(name)) continue;
     char text[2 * KILNI_OVERRIDE_NAME_BYTES + 64];
     snprintf(text, sizeof(text),
-             "the variable %s names nothing; did you mean %s?", name, right);
+             "the variable %s names no component; did you mean %s?", name,
+             right);
     const char* copy = NULL;
     KILNI_RETURN_IF_ERROR(kilni_locate_disk_text(&search->locate->disk,
                                                  kilni_base_sv(text), &copy));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: the public header. What runtime/ hands to the fact sheet.
+// probe: the public header. What runtime/ passes to the collector of facts.
 #ifndef KILN_SRC_PROBE_PROBE_H_
 #define KILN_SRC_PROBE_PROBE_H_
 
@@ -25,7 +25,7 @@ typedef struct kilni_probe_source_t {
   uint32_t nvrtc_scope;
   kiln_status_t nvrtc_status;  // why not; both NULL: it was not asked for
   kiln_toolkit_t* toolkit;     // what is searched with; NULL: nothing is
-  const char* system_root;     // where the system lies; NULL: "/"
+  const char* system_root;     // the root of the system; NULL: "/"
   // Called once the disk has been searched, to open the driver and NVRTC and
   // fill in what came of it: what is open would be found first. May be NULL.
   kiln_status_t (*open)(struct kilni_probe_source_t* source, void* user);

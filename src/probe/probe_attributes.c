@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // probe: every attribute of a device, its UUID and its address, as the driver
-// tells them without a context.
+// reports them without a context.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -44,7 +44,8 @@ uint32_t kiln_probe_attribute_since(uint32_t index) {
   return index < KILNI_PROBE_ATTRIBUTES ? kAttributes[index].since : 0;
 }
 
-// A part of a GPU has a model that says so; the driver's UUID does not.
+// The model of a part of a GPU identifies it as one; the driver's UUID does
+// not.
 static const char* attributes_word_of(const char* model) {
   return strstr(model, " MIG ") != NULL ? "MIG" : "GPU";
 }

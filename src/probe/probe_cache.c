@@ -20,8 +20,8 @@ enum {
 
 // CUDA_CACHE_MAXSIZE, as section 5.2.2.3 of the CUDA Programming Guide (of
 // 2025-12-15) has it: without it 1073741824 on desktops and servers and
-// 268435456 on embedded platforms, and 4294967296 at most. No API tells the
-// limit, so what the sheet says of it rests on that section.
+// 268435456 on embedded platforms, and 4294967296 at most. No API reports the
+// limit, so the fact relies on that section.
 #define DEFAULT_LIMIT  (UINT64_C(1) << 30)
 #define EMBEDDED_LIMIT (UINT64_C(256) << 20)
 

@@ -18,7 +18,7 @@ enum { FACT_FILE_BYTES = 256 * 1024, VERSION_BYTES = 64, MEMBER_BYTES = 128 };
 
 // ---- The driver ----
 
-// What the disk says of the library and of the kernel's part.
+// The facts on disk about the library and the kernel module.
 static kiln_status_t read_disk(kiln_probe_t* probe,
                                const kilni_probe_source_t* source,
                                const char* library) {
@@ -42,7 +42,8 @@ static kiln_status_t read_disk(kiln_probe_t* probe,
   return status;
 }
 
-// Where the kernel's part does not say its release, NVML or the library does.
+// Where the kernel module does not report its release, NVML or the library
+// does.
 static kiln_status_t ask_release(kiln_probe_t* probe,
                                  const kilni_probe_source_t* source) {
   kiln_compat_driver_t said;
@@ -166,7 +167,7 @@ static kiln_status_t collect_devices(kiln_probe_t* probe,
 
 // ---- Toolkits ----
 
-// The text behind `"key" : "` after `from`; NULL if it is not there.
+// The text that follows `"key" : "` after `from`; NULL if it is missing.
 static const char* json_text(const char* from, const char* key) {
   const char* found = from ? strstr(from, key) : NULL;
   if (found == NULL) return NULL;
@@ -295,7 +296,7 @@ static kiln_status_t collect_add_variable(kiln_probe_t* probe,
   return kilni_probe_text(probe, value, &variable->value);
 }
 
-// The variables that are set of a family, behind the family itself.
+// The variables that are set of a family, after the family itself.
 static kiln_status_t collect_add_members(kiln_probe_t* probe,
                                          const kilni_base_env_row_t* row) {
   const kilni_base_env_t* env = probe->host->env;

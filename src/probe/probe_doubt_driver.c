@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: what is wrong with the driver's files: the wrong one of two, a
-// stand-in, a package for forward compatibility, parts of two releases.
+// probe: problems of the driver's files: the wrong one of two, a stand-in, a
+// package for forward compatibility, parts of two releases.
 #include <stdio.h>
 #include <string.h>
 
@@ -40,14 +40,14 @@ static kiln_status_t about_wsl(kiln_probe_t* probe,
         probe, "wsl-driver-missing", KILN_PROBE_SEVERITY_WARNING,
         "install NVIDIA's driver in Windows, then run \"wsl --update\" and "
         "\"wsl --shutdown\" there",
-        "this is WSL, and Windows has put no driver into /usr/lib/wsl/lib");
+        "this is WSL, and Windows has installed no driver in /usr/lib/wsl/lib");
   }
   if (path[0] == 0 || strstr(path, "/wsl/") != NULL) return kiln_ok();
   return kilni_probe_add_problem(
       probe, "wsl-linux-driver", KILN_PROBE_SEVERITY_ERROR,
       probe->packages == KILNI_PROBE_PACKAGES_APT
           ? "sudo apt remove --purge 'libnvidia-compute-*' 'nvidia-driver-*'"
-          : "remove the Linux driver's packages; WSL takes the driver of "
+          : "remove the Linux driver's packages; WSL uses the driver of "
             "Windows",
       "this is WSL, and its driver \"%s\" is hidden by a driver for Linux, "
       "\"%s\", which cannot work here",
@@ -77,8 +77,8 @@ static kiln_status_t about_stubs(kiln_probe_t* probe) {
         taken ? KILN_PROBE_SEVERITY_ERROR : KILN_PROBE_SEVERITY_WARNING,
         "take the folder out of LD_LIBRARY_PATH; it is for the linker only "
         "(-L)",
-        "LD_LIBRARY_PATH holds \"%.*s\", a toolkit's stand-ins for the driver, "
-        "which do nothing",
+        "LD_LIBRARY_PATH contains \"%.*s\", a toolkit's stand-ins for the "
+        "driver, which do nothing",
         KILNI_SV(folder));
   }
   const char* path = library_path(probe);
@@ -206,7 +206,7 @@ static kiln_status_t about_loaded(kiln_probe_t* probe,
   if (loaded->found) {
     status = kilni_probe_add_problem(
         probe, "loaded-twice", KILN_PROBE_SEVERITY_WARNING,
-        "see who loads them with LD_DEBUG=libs, and take one of them off "
+        "find out with LD_DEBUG=libs what loads them, and take one of them off "
         "LD_LIBRARY_PATH or out of the environment",
         "two copies of %s are in this process, \"%s\" and \"%s\"",
         kiln_locate_entry_name(loaded->entries[loaded->one]),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: pieces that do not fit each other or the driver, as compat judges.
+// probe: components that are incompatible with each other or the driver, as
+// compat judges.
 //
-// One problem for each rule and use, with the first pieces that break it: the
-// rest is for `kiln check`. What cannot be decided is no problem here, unless
-// what says a line contradicts itself.
+// One problem for each rule and use, with the first components that break it:
+// `kiln check` reports the rest. What cannot be decided is not a problem here,
+// unless the sources of a release contradict each other.
 #include <stdio.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ kiln_status_t kilni_probe_doubt_fit(kiln_probe_t* probe) {
       snprintf(more, sizeof(more), " (and %u more like it)",
                (unsigned)groups[i].count - 1);
     }
-    // A use that nobody declared may be one that nobody has.
+    // An undeclared use may not exist.
     if (!one->counts && one->use != KILN_COMPAT_USE_ANY) {
       snprintf(only, sizeof(only),
                "only for %s: ", kiln_compat_use_word(one->use));

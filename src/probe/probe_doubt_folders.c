@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: what is wrong with folders: anybody may write, nobody may read; and
-// with the driver's cache.
+// probe: problems of folders: writable by all users, or unreadable; and of the
+// driver's cache.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,8 +55,7 @@ static kiln_status_t doubt_folders_judge(kiln_probe_t* probe, folders_t* seen,
              kilni_probe_shell_word(folder, sizeof(word), word));
     return kilni_probe_add_problem(
         probe, "folder-unreadable", KILN_PROBE_SEVERITY_WARNING, fix,
-        "the folder \"%s\" cannot be read, so what lies in it is not found",
-        folder);
+        "the folder \"%s\" cannot be read, so its files are not found", folder);
   }
   if (look.kind != KILNI_FILE_DIR || (look.mode & MODE_OTHERS_WRITE) == 0) {
     return kiln_ok();
@@ -65,7 +64,7 @@ static kiln_status_t doubt_folders_judge(kiln_probe_t* probe, folders_t* seen,
            kilni_probe_shell_word(folder, sizeof(word), word));
   return kilni_probe_add_problem(probe, "folder-world-writable",
                                  KILN_PROBE_SEVERITY_WARNING, fix,
-                                 "anybody on this machine can put a library "
+                                 "every user of this machine can put a library "
                                  "into \"%s\", which is searched",
                                  folder);
 }
@@ -86,7 +85,8 @@ static kiln_status_t judge_list(kiln_probe_t* probe, folders_t* seen,
   return kiln_ok();
 }
 
-// What is no absolute path is one of whatever folder a program is started in.
+// A path that is not absolute is relative to the working directory of the
+// program.
 static kiln_status_t about_loader_path(kiln_probe_t* probe) {
   const char* text =
       kilni_probe_variable_text(probe, KILNI_ENV_LD_LIBRARY_PATH);
@@ -103,7 +103,7 @@ static kiln_status_t about_loader_path(kiln_probe_t* probe) {
       "export LD_LIBRARY_PATH with absolute paths only, and no colon at its "
       "ends",
       "LD_LIBRARY_PATH has an entry that is empty or relative: the system's "
-      "loader looks in whatever folder a program is started in");
+      "loader then searches the working directory of the program");
 }
 
 static kiln_status_t judge_all(kiln_probe_t* probe) {
@@ -140,8 +140,8 @@ static kiln_status_t about_cache(kiln_probe_t* probe) {
     return kilni_probe_add_problem(
         probe, "jit-cache-off", KILN_PROBE_SEVERITY_NOTE,
         "unset CUDA_CACHE_DISABLE",
-        "the driver keeps no compiled code (CUDA_CACHE_DISABLE), so PTX is "
-        "compiled anew by every process");
+        "the driver keeps no compiled code (CUDA_CACHE_DISABLE), so every "
+        "process compiles PTX again");
   }
   if (cache->path[0] == 0) return kiln_ok();
   if (cache->writable == 0) {
@@ -149,7 +149,7 @@ static kiln_status_t about_cache(kiln_probe_t* probe) {
         probe, "jit-cache-not-writable", KILN_PROBE_SEVERITY_WARNING,
         "set CUDA_CACHE_PATH to a folder of your own",
         "the driver's cache of compiled code, \"%s\", cannot be written, so "
-        "PTX is compiled anew by every process",
+        "every process compiles PTX again",
         cache->path);
   }
   // From here on each new entry throws out an old one.
@@ -158,8 +158,8 @@ static kiln_status_t about_cache(kiln_probe_t* probe) {
       probe, "jit-cache-full", KILN_PROBE_SEVERITY_NOTE,
       cache->limit < KILNI_PROBE_GREATEST_JIT_LIMIT
           ? "export CUDA_CACHE_MAXSIZE=4294967296, or remove the folder"
-          : "remove the folder: it is as large as it may be, and the driver "
-            "makes it anew",
+          : "remove the folder: it has its maximum size, and the driver "
+            "creates it again",
       "the driver's cache of compiled code, \"%s\", is full: %llu of %llu "
       "bytes",
       cache->path, (unsigned long long)cache->bytes,

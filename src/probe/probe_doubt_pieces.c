@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: what is wrong with the pieces: hidden copies, a compiler without its
-// builtins, wheels that were published broken, variables that lead nowhere.
+// probe: problems of the components: hidden copies, a compiler without its
+// builtins, wheels that were published broken, variables that point nowhere.
 #include <stdio.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ static kiln_status_t about_copies(kiln_probe_t* probe) {
         kiln_locate_entry_find(KILN_LOCATE_KIND_LIB, pair->name),
         sizeof(variable), variable);
     snprintf(fix, sizeof(fix),
-             "remove one of the two, or choose: \"--prefer %s\" takes the "
+             "remove one of the two, or choose: \"--prefer %s\" selects the "
              "other, %s names one file",
              pair->under->scope, variable);
     if (!same) {
@@ -224,8 +224,9 @@ static bool has_flaw(const kiln_probe_copy_t* copy,
   return admits;
 }
 
-// A flaw is told once, of what is taken; what is hidden harms nobody. A note:
-// kiln_toolkit_load knows the cure of those that have one.
+// A flaw is reported once, of the copy that is taken; hidden copies are
+// harmless. A note: kiln_toolkit_load applies the workaround of those that have
+// one.
 static kiln_status_t about_flaw(kiln_probe_t* probe,
                                 const kiln_locate_flaw_t* flaw) {
   const kiln_probe_piece_t* pieces = probe->pieces.items;
@@ -262,8 +263,8 @@ static kiln_status_t about_root(kiln_probe_t* probe, const char* variable,
   snprintf(fix, sizeof(fix), "unset %s, or set it to a toolkit's folder",
            variable);
   return kilni_probe_add_problem(probe, id, KILN_PROBE_SEVERITY_WARNING, fix,
-                                 "%s is \"%s\", which is no folder", variable,
-                                 value);
+                                 "%s is \"%s\", which is not a directory",
+                                 variable, value);
 }
 
 static kiln_status_t about_roots(kiln_probe_t* probe) {
@@ -282,13 +283,12 @@ static kiln_status_t about_roots(kiln_probe_t* probe) {
   if (!both || (one.device == two.device && one.inode == two.inode)) {
     return kiln_ok();
   }
-  return kilni_probe_add_problem(probe, "cuda-path-and-home-differ",
-                                 KILN_PROBE_SEVERITY_WARNING,
-                                 "set both to the same folder, or unset one",
-                                 "CUDA_PATH is \"%s\" and CUDA_HOME \"%s\": "
-                                 "CUDA_PATH is taken here, other "
-                                 "programs may take the other",
-                                 path, home);
+  return kilni_probe_add_problem(
+      probe, "cuda-path-and-home-differ", KILN_PROBE_SEVERITY_WARNING,
+      "set both to the same folder, or unset one",
+      "CUDA_PATH is \"%s\" and CUDA_HOME \"%s\": CUDA_PATH is used here, other "
+      "programs may use the other",
+      path, home);
 }
 
 kiln_status_t kilni_probe_doubt_pieces(kiln_probe_t* probe,

@@ -2,7 +2,7 @@
 //
 // probe: every row of the catalog, and each copy of it that a search meets.
 //
-// Texts are borrowed from the items, which the sheet keeps.
+// Texts are borrowed from the items, which the facts retain.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@ const kiln_probe_piece_t* kilni_probe_piece_find(const kiln_probe_t* probe,
   const kiln_locate_entry_t* entry = kiln_locate_entry_find(kind, name);
   if (entry == NULL) return NULL;
   const kiln_probe_piece_t* pieces = probe->pieces.items;
-  // One piece for each row, in their order.
+  // One component for each row, in the same order.
   uint32_t index = kiln_locate_entry_index(entry);
   return index < probe->pieces.count ? &pieces[index] : NULL;
 }
@@ -41,7 +41,7 @@ static void fill_copy(kiln_probe_copy_t* copy, kiln_toolkit_item_t* item) {
   copy->version = kiln_toolkit_item_release_text(item);
   copy->line = kiln_toolkit_item_line(item);
   copy->item = item;
-  // Where nothing tells a line, what tells its own version.
+  // Where no source gives a release, the source of its own version.
   copy->source = kiln_toolkit_item_release_source(item);
   copy->evidence = kiln_toolkit_item_release_evidence(item);
   const kiln_compat_evidence_t* best =
@@ -51,7 +51,7 @@ static void fill_copy(kiln_probe_copy_t* copy, kiln_toolkit_item_t* item) {
   copy->evidence = best->text != NULL ? best->text : "";
 }
 
-// A reference to `located` joins the sheet.
+// A reference to `located` joins the facts.
 static kiln_status_t keep_located(kiln_probe_t* probe,
                                   kiln_locate_item_t* located) {
   void* slot = NULL;
@@ -89,8 +89,8 @@ static bool has_override(const kiln_probe_t* probe,
          kilni_base_env_member(probe->host->env, name) != NULL;
 }
 
-// True if a search has failed in the same words before: then it is no single
-// piece's fault.
+// True if a search has failed with the same text before: then it is not a
+// single component's fault.
 static bool pieces_is_told(const kiln_probe_t* probe, const char* message) {
   const kiln_probe_problem_t* problems = probe->problems.items;
   for (size_t i = 0; i < probe->problems.count; i++) {
@@ -99,8 +99,8 @@ static bool pieces_is_told(const kiln_probe_t* probe, const char* message) {
   return false;
 }
 
-// A search that fails is a fact and a problem: an override that leads nowhere,
-// or something that it was told to look in.
+// A search that fails is a fact and a problem: an override that points nowhere,
+// or a place that it was given to search.
 static kiln_status_t note_failure(kiln_probe_t* probe,
                                   kiln_probe_piece_t* piece,
                                   kiln_status_t status) {

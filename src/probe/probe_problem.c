@@ -74,7 +74,7 @@ static kiln_status_t about_nvrtc(kiln_probe_t* probe,
                                  const kilni_probe_source_t* source) {
   if (source->nvrtc_path == NULL) {
     kiln_status_t status = source->nvrtc_status;
-    if (kiln_status_is_ok(status)) return kiln_ok();  // nobody asked for it
+    if (kiln_status_is_ok(status)) return kiln_ok();  // it was not requested
     return kilni_probe_add_problem(
         probe, "nvrtc-not-found",
         nvrtc_was_named(probe) ? KILN_PROBE_SEVERITY_ERROR

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: the fact sheet as an object: lists, the strings they own, accessors.
+// probe: the facts as an object: lists, the strings they own, accessors.
 #include "base/status_make.h"
 #include "locate/locate.h"
 #include "probe/probe_sheet.h"
@@ -106,7 +106,7 @@ kiln_status_t kilni_probe_add(kiln_probe_t* probe, kilni_probe_list_t* list,
     return kilni_base_status_with_fix(
         KILNI_FAIL(LIMIT_EXCEEDED, "more than %u facts of one kind",
                    (unsigned)KILNI_PROBE_MAX_ENTRIES),
-        "look at the machine with smaller tools first");
+        "examine the machine with simpler tools first");
   }
   KILNI_RETURN_IF_ERROR(kilni_base_grow(probe->host->allocator, list->count + 1,
                                         list->item_bytes, &list->capacity,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: the sheet while it is written; private to the module.
+// probe: the facts while they are collected; private to the module.
 #ifndef KILN_SRC_PROBE_PROBE_SHEET_H_
 #define KILN_SRC_PROBE_PROBE_SHEET_H_
 
@@ -45,7 +45,7 @@ enum {
   KILNI_PROBE_ATTRIBUTES
 };
 
-// What a driver told of a device. one-thread
+// What a driver reported of a device. one-thread
 typedef struct kilni_probe_told_t {
   int32_t values[KILNI_PROBE_ATTRIBUTES];
   uint8_t known[KILNI_PROBE_ATTRIBUTES];
@@ -55,7 +55,7 @@ struct kiln_probe_t {
   const kiln_host_t* host;
   kilni_base_keep_t keep;
   atomic_uint references;
-  kilni_probe_list_t texts;  // char*: every string of the sheet
+  kilni_probe_list_t texts;  // char*: every string of the facts
   kilni_probe_list_t devices;
   kilni_probe_list_t told;  // kilni_probe_told_t*: one for each device
   kilni_probe_list_t toolkits;
@@ -64,7 +64,7 @@ struct kiln_probe_t {
   kilni_probe_list_t problems;
   kilni_probe_list_t pieces;
   kilni_probe_list_t roots;    // kilni_probe_root_t
-  kilni_probe_list_t copies;   // of all pieces, one behind the other
+  kilni_probe_list_t copies;   // of all components, concatenated
   kilni_probe_list_t items;    // kiln_toolkit_item_t*, kept
   kilni_probe_list_t located;  // kiln_locate_item_t*, kept
   kiln_compat_report_t* report;
@@ -84,12 +84,12 @@ kiln_status_t kilni_probe_sheet_create(const kilni_probe_source_t* source,
 // A zeroed item at the end of a list.
 kiln_status_t kilni_probe_add(kiln_probe_t* probe, kilni_probe_list_t* list,
                               void** out_item);
-// A copy of `text` (NULL is "") that lives as long as the sheet.
+// A copy of `text` (NULL is "") that lives as long as the facts.
 kiln_status_t kilni_probe_text(kiln_probe_t* probe, const char* text,
                                const char** out_text);
 
-// A variable as it counts on this sheet: NULL where it is not set, or is one of
-// the search and the search is hermetic. The user's folder and the system
+// A variable as it counts for these facts: NULL where it is not set, or is one
+// of the search and the search is hermetic. The user's folder and the system
 // loader's path count always: the driver and the loader heed them.
 const char* kilni_probe_variable_text(const kiln_probe_t* probe,
                                       kilni_base_env_id_t id);
@@ -104,7 +104,7 @@ kiln_status_t kilni_probe_collect_system(kiln_probe_t* probe,
 kiln_status_t kilni_probe_collect_cache(kiln_probe_t* probe,
                                         const kilni_probe_source_t* source);
 
-// Bytes that CUDA_CACHE_MAXSIZE can be at most (probe_cache.c says why).
+// The maximum of CUDA_CACHE_MAXSIZE (probe_cache.c explains it).
 #define KILNI_PROBE_GREATEST_JIT_LIMIT (UINT64_C(4) << 30)
 
 // True if the user may write into a folder or make it: into the nearest at or
@@ -116,7 +116,8 @@ kiln_status_t kilni_probe_collect_store(kiln_probe_t* probe,
                                         const kilni_probe_source_t* source);
 kiln_status_t kilni_probe_doubt_store(kiln_probe_t* probe);
 
-// Pieces, toolkits and how they fit (probe_pieces.c, probe_toolkits.c).
+// Components, toolkits and their compatibility (probe_pieces.c,
+// probe_toolkits.c).
 kiln_status_t kilni_probe_collect_pieces(kiln_probe_t* probe,
                                          const kilni_probe_source_t* source);
 // How what is taken fits together and to the driver.
@@ -128,7 +129,8 @@ size_t kilni_probe_toolkit_of(const kiln_probe_t* probe, const char* root);
 // The version in a root's version.json; "" without (probe_collect.c).
 kiln_status_t kilni_probe_read_version(kiln_probe_t* probe, const char* root,
                                        char* version, size_t capacity);
-// The piece of that kind and name, or NULL; the copy that is taken, or NULL.
+// The component of that kind and name, or NULL; the copy that is taken, or
+// NULL.
 const kiln_probe_piece_t* kilni_probe_piece_find(const kiln_probe_t* probe,
                                                  uint32_t kind,
                                                  const char* name);
@@ -154,7 +156,7 @@ const char* kilni_probe_shell_word(const char* path, size_t capacity,
 kiln_status_t kilni_probe_find_problems(kiln_probe_t* probe,
                                         const kilni_probe_source_t* source);
 
-// What the driver tells of a device beside its name: probe_attributes.c.
+// What the driver reports of a device besides its name: probe_attributes.c.
 kiln_status_t kilni_probe_collect_attributes(kiln_probe_t* probe,
                                              const kiln_cuda_table_t* table,
                                              kiln_cu_device_t handle,

@@ -9,8 +9,8 @@
 #include "base/status_make.h"
 #include "probe/probe_sheet.h"
 
-// Looking makes nothing and writes nothing, so whether it could is told by
-// owner and mode.
+// The check creates and writes nothing, so owner and mode decide whether it
+// could.
 static kiln_status_t judge_place(kiln_probe_t* probe,
                                  kiln_probe_store_t* store) {
   char path[4096];
@@ -37,7 +37,7 @@ kiln_status_t kilni_probe_collect_store(kiln_probe_t* probe,
   kiln_status_t status = kiln_cache_walk(source->cache, KILN_CACHE_WALK_COUNT,
                                          NULL, NULL, &report);
   if (kiln_status_code(status) == KILN_STATUS_OUT_OF_MEMORY) return status;
-  // What keeps it from being used is a fact, and told as `problem`.
+  // The reason that prevents its use is a fact, reported as `problem`.
   kiln_status_free(status);
   kiln_cache_stats(source->cache, &stats);
   store->bytes = report.bytes;
@@ -59,7 +59,7 @@ kiln_status_t kilni_probe_doubt_store(kiln_probe_t* probe) {
   const char* fix = "set KILN_CACHE_DIR to a folder of your own, with mode 700";
   return kilni_probe_add_problem(
       probe, "cache-not-used", KILN_PROBE_SEVERITY_WARNING, fix,
-      "what is compiled is not kept for the next start: %s", store->problem);
+      "compiled code is not kept for the next start: %s", store->problem);
 }
 
 const kiln_probe_store_t* kiln_probe_store(const kiln_probe_t* probe) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: toolkits: which pieces lie in one root, and of which lines they are.
+// probe: toolkits: the components in one root, and their releases.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,13 +11,13 @@
 
 enum { MAX_LINES = 16, VERSION_BYTES = 32 };
 
-// How many pieces of a root are of a line. thread-compatible
+// How many components of a root are of a release. thread-compatible
 typedef struct tally_t {
   uint32_t line;
   uint32_t count;
 } tally_t;
 
-// The pieces that tell a toolkit's users most, and what they are called.
+// The components that characterise a toolkit best, and their names.
 static const struct {
   uint32_t kind;
   const char* name;
@@ -182,7 +182,7 @@ static kiln_status_t list_important(kiln_probe_t* probe,
   return status;
 }
 
-// Its own word, if its pieces do not speak against it; else theirs.
+// Its own release, unless its components contradict it; else theirs.
 static kiln_status_t name_version(kiln_probe_t* probe,
                                   kiln_probe_toolkit_t* toolkit) {
   char version[VERSION_BYTES];
@@ -203,7 +203,8 @@ static kiln_status_t name_version(kiln_probe_t* probe,
 kiln_status_t kilni_probe_collect_toolkits(kiln_probe_t* probe) {
   const kiln_probe_piece_t* pieces = probe->pieces.items;
   for (size_t i = 0; i < probe->pieces.count; i++) {
-    // The driver is no toolkit, and what has a number of its own makes none.
+    // The driver is not a toolkit, and a product with a number of its own does
+    // not make one.
     bool own =
         kiln_locate_entry_class(pieces[i].entry) == KILN_LOCATE_CLASS_CTK;
     for (uint32_t j = 0; own && j < pieces[i].copy_count; j++) {

@@ -2,9 +2,9 @@
 //
 // probe: a watch on the GPUs: a session of NVML and the list of its devices.
 //
-// What NVML does not tell is not known, whatever the reason: a virtual GPU, an
-// old driver and a missing permission answer alike, and none of them keeps the
-// rest from being seen.
+// What NVML does not report is unknown, whatever the reason: a virtual GPU, an
+// old driver and a missing permission answer alike, and none of them hides the
+// rest.
 #include <stdio.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static kiln_status_t watch_add(kiln_watch_t* watch, kiln_nvml_device_t handle,
   return kiln_ok();
 }
 
-// The MIG devices of a GPU stand behind it. Their numbers may have gaps.
+// The MIG devices of a GPU follow it. Their numbers may have gaps.
 static kiln_status_t add_migs(kiln_watch_t* watch, kiln_nvml_device_t gpu,
                               uint32_t parent) {
   const kiln_nvml_table_t* t = &watch->table;

@@ -52,7 +52,7 @@ struct kiln_runtime_t {
   kilni_runtime_provider_t soft;
 };
 
-// What objects opened from the runtime hold it with.
+// How objects opened from the runtime retain it.
 kilni_base_keep_t kilni_runtime_keep(kiln_runtime_t* runtime);
 
 // Starts the provider unless it has been; its table is then valid.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// runtime: what is opened from it: devices by label, the compiler, the fact
-// sheet.
+// runtime: what is opened from it: devices by label, the compiler, the facts.
 #include <stdio.h>
 #include <string.h>
 
@@ -138,7 +137,7 @@ static bool open_read_address(const char* text, uint32_t out_address[3]) {
   return true;
 }
 
-// "GPU-" is said of a part of a GPU too: only the digits are compared.
+// "GPU-" also precedes a part of a GPU: only the digits are compared.
 static bool begins_so(const char* uuid, const char* label) {
   size_t i = 4;
   for (; label[i] != 0; i++) {
@@ -366,7 +365,7 @@ kiln_status_t kiln_runtime_open_dispatcher(
   return status;
 }
 
-// ---- The fact sheet ----
+// ---- The facts ----
 
 static void lanes_have(char* text, size_t capacity) {
   static const char* const sets[] = {"plain", "avx2", "avx512"};
@@ -380,7 +379,8 @@ static void lanes_have(char* text, size_t capacity) {
   }
 }
 
-// What a sheet has the runtime open; given back when it is made. one-thread
+// What the runtime opens for the facts; released once they are collected.
+// one-thread
 typedef struct opened_t {
   kiln_runtime_t* runtime;
   const kiln_probe_options_t* options;

@@ -28,12 +28,12 @@ typedef struct kilni_soft_options_t {
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
   // Errors of the host program to look for, names with commas between:
-  // "unwritten" (kernels that read memory which nobody has written), "freed"
-  // (uses of memory that is freed without waiting for them), or "all".
-  // NULL: the variable KILN_SOFT_REPORT, else none.
+  // "unwritten" (kernels that read uninitialised memory), "freed" (uses of
+  // memory that is freed without waiting for them), or "all". NULL: the
+  // variable KILN_SOFT_REPORT, else none.
   const char* report;
-  // When work runs: "auto", or "latest": only when somebody waits for it or for
-  // what comes behind it. NULL: the variable KILN_SOFT_ORDER, else "auto".
+  // When work runs: "auto", or "latest": only when a caller waits for it or for
+  // work after it. NULL: the variable KILN_SOFT_ORDER, else "auto".
   const char* order;
   // How many devices there are. 0: the variable KILN_SOFT_DEVICES, else 1.
   uint32_t device_count;
@@ -59,9 +59,9 @@ void kilni_soft_stop(void);
 // context; kind NONE if there is none.
 void kilni_soft_fault_of(uint32_t device, kiln_fault_t* out_fault);
 
-// Says whom the calling thread's work is for from now on, as far as it puts it
-// on a default stream, and whose the streams are that it makes: what is put on
-// those is their maker's. 0: nobody's.
+// Sets the owner of the calling thread's work from now on, as far as it puts it
+// on a default stream, and of the streams that it makes: work on those belongs
+// to their maker. 0: no owner.
 void kilni_soft_act_for(uint64_t owner);
 
 // Says what the text at `text` was read to. While that stands, the calling
@@ -81,8 +81,8 @@ void kilni_soft_give_up(uint32_t device, uint64_t owner,
                         kiln_fault_t* out_place);
 
 // What a node of a graph (CUgraphNode) is called in faults, there and in what
-// is copied or made of the graph from now on; "" takes the name away. False for
-// what is no node.
+// is copied or made of the graph from now on; "" removes the name. False for
+// what is not a node.
 bool kilni_soft_name_node(void* node, const char* name);
 
 // The name of the lane set in use ("avx512"), NULL when not started.

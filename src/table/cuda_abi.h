@@ -9,7 +9,7 @@
 // incomplete structs, so that a host program's own CUstream needs no cast.
 //
 // Enumerations of the driver are fixed-size integers here: an enumeration from
-// outside may hold a value that this header has no name for.
+// outside may have a value that this header has no name for.
 #ifndef KILN_SRC_TABLE_CUDA_ABI_H_
 #define KILN_SRC_TABLE_CUDA_ABI_H_
 
@@ -202,7 +202,7 @@ typedef struct kiln_cu_tensor_map_t {
 // Multiprocessors of a device. thread-compatible
 typedef struct kiln_cu_sm_resource_t {
   unsigned int count;
-  unsigned int least;  // of a part; 0 from a driver that does not say
+  unsigned int least;  // of a part; 0 from a driver that does not report it
   unsigned int step;   // what a part's number is a multiple of; the same
   unsigned int flags;  // 13.1
 } kiln_cu_sm_resource_t;
@@ -500,7 +500,7 @@ enum {
   KILN_CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3,
 };
 
-// What is asked of the way from one device to another.
+// What is queried of the path from one device to another.
 enum {
   KILN_CU_P2P_ATTRIBUTE_PERFORMANCE_RANK = 1,
   KILN_CU_P2P_ATTRIBUTE_ACCESS_SUPPORTED = 2,
@@ -509,13 +509,13 @@ enum {
   KILN_CU_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED = 5,
 };
 
-// Where memory is, or who uses it. thread-compatible
+// Where memory is, or what uses it. thread-compatible
 typedef struct kiln_cu_mem_location_t {
   kiln_cu_mem_location_type_t type;
   int id;
 } kiln_cu_mem_location_t;
 
-// What is said of managed memory, and asked.
+// What is set for managed memory, and queried.
 enum {
   KILN_CU_MEM_ADVISE_SET_READ_MOSTLY = 1,
   KILN_CU_MEM_ADVISE_UNSET_READ_MOSTLY = 2,
@@ -548,7 +548,7 @@ typedef struct kiln_cu_copy_attributes_t {
   unsigned int flags;
 } kiln_cu_copy_attributes_t;
 
-// Who may do what with memory. thread-compatible
+// Which device may access memory, and how. thread-compatible
 typedef struct kiln_cu_mem_access_desc_t {
   kiln_cu_mem_location_t location;
   kiln_cu_mem_access_t flags;
@@ -583,7 +583,7 @@ typedef struct kiln_cu_mempool_props_t {
   unsigned char reserved[54];
 } kiln_cu_mempool_props_t;
 
-// The value of a launch attribute: 64 bytes, whatever it holds.
+// The value of a launch attribute: 64 bytes, whatever its type.
 // thread-compatible
 typedef union kiln_cu_launch_attribute_value_t {
   char pad[64];
@@ -713,7 +713,7 @@ enum {
 };
 #define KILN_CU_GRAPH_COND_ASSIGN_DEFAULT 0x1
 
-// What cuGraphDebugDotPrint tells.
+// What cuGraphDebugDotPrint prints.
 enum {
   KILN_CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE = 1 << 0,
   KILN_CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES = 1 << 1,
@@ -742,7 +742,7 @@ enum {
   KILN_CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3,
 };
 
-// Flags of user objects, of what an update of dependencies does, and who owns
+// Flags of user objects, of what an update of dependencies does, and what owns
 // a child graph afterwards.
 enum {
   KILN_CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1,
@@ -865,7 +865,7 @@ typedef struct kiln_cu_mem_op_node_t {
   unsigned int flags;
 } kiln_cu_mem_op_node_t;
 
-// What a semaphore of somebody else is opened by. thread-compatible
+// How a foreign semaphore is opened. thread-compatible
 typedef struct kiln_cu_semaphore_desc_t {
   unsigned int type;  // KILN_CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_*
   union {
@@ -880,8 +880,8 @@ typedef struct kiln_cu_semaphore_desc_t {
   unsigned int reserved[16];
 } kiln_cu_semaphore_desc_t;
 
-// What one semaphore is told or waits for: the value of a fence, and nothing
-// else of it is used here. thread-compatible
+// What one semaphore is signalled with or waits for: the value of a fence, and
+// nothing else of it is used here. thread-compatible
 typedef struct kiln_cu_semaphore_signal_t {
   unsigned long long value;
   unsigned long long reserved0;
@@ -955,14 +955,14 @@ typedef struct kiln_cu_graph_node_params_t {
 typedef struct kiln_cu_graph_instantiate_t {
   uint64_t flags;
   kiln_cu_stream_t upload;
-  kiln_cu_graph_node_t node;  // that was in the way
+  kiln_cu_graph_node_t node;  // that prevented the update
   kiln_cu_graph_instantiate_result_t result;
 } kiln_cu_graph_instantiate_t;
 
 // What came of an update (12.0). thread-compatible
 typedef struct kiln_cu_graph_update_t {
   kiln_cu_graph_update_result_t result;
-  kiln_cu_graph_node_t node;  // of the new graph that was in the way
+  kiln_cu_graph_node_t node;  // of the new graph that prevented the update
   kiln_cu_graph_node_t from;  // the other end of an edge that was
 } kiln_cu_graph_update_t;
 

@@ -4,8 +4,8 @@
 // handle is known: what is created and not destroyed, or destroyed and not
 // created, is counted for the tests of the modules above.
 //
-// It says what a driver would say wherever a caller has to get an answer to go
-// on: a device with plausible attributes, page-locked host memory that can be
+// It answers as a driver would wherever a caller needs an answer to go on: a
+// device with plausible attributes, page-locked host memory that can be
 // written, host functions that are called. Its memory is the C library's, as a
 // driver's is its own, so that allocation faults of a test do not reach it.
 #include <stdio.h>
@@ -447,7 +447,7 @@ static kiln_cu_result_t null_cuDevSmResourceSplitByCount(
   return KILN_CU_SUCCESS;
 }
 
-// The driver's for ever.
+// Owned by the driver, never freed.
 static kiln_cu_result_t null_cuDevResourceGenerateDesc(
     kiln_cu_resource_desc_t* desc, kiln_cu_dev_resource_t* resources,
     unsigned int count) {
@@ -474,7 +474,7 @@ static kiln_cu_result_t null_cuArray3DGetDescriptor(kiln_cu_array_desc_t* desc,
   return KILN_CU_SUCCESS;
 }
 
-// Levels are arrays that nobody makes: the whole's neighbours.
+// Levels are arrays that are never created: the mipmap's neighbours.
 static kiln_cu_result_t null_cuMipmappedArrayGetLevel(
     kiln_cu_array_t* array, kiln_cu_mipmapped_array_t mipmapped,
     unsigned int level) {
@@ -550,7 +550,7 @@ static kiln_cu_result_t null_cuMemMap(kiln_cu_deviceptr_t address, size_t bytes,
   return cuda_null_create(KILNI_HANDLE_MAPPING, bytes, &value);
 }
 
-// The device's own pool, which nobody made.
+// The device's own pool, which is never created.
 static kiln_cu_result_t null_cuDeviceGetMemPool(kiln_cu_mempool_t* pool,
                                                 kiln_cu_device_t device) {
   (void)device;
@@ -709,8 +709,8 @@ static kiln_cu_result_t null_cuLaunchHostFunc(kiln_cu_stream_t stream,
   return KILN_CU_SUCCESS;
 }
 
-// A function is its module's handle and a number made of its name, so that the
-// same question gets the same answer and the module can be told again.
+// A function is its module's handle and a number made of its name, so that
+// equal queries get equal answers and the module can be found again.
 static kiln_cu_result_t null_cuModuleGetFunction(kiln_cu_function_t* function,
                                                  kiln_cu_module_t module,
                                                  const char* name) {

@@ -113,7 +113,7 @@ static kiln_status_t fill_checked(const kilni_base_dynlib_t* library,
   return kilni_table_cuda_table_check(table);
 }
 
-// Opens the library that is meant, unless it is the toolkit's stand-in.
+// Opens the library that was named, unless it is the toolkit's stand-in.
 static kiln_status_t cuda_open_open_library(const kiln_host_t* host,
                                             const char* library,
                                             const char** out_name,

@@ -32,7 +32,7 @@ struct kiln_cuda_table_t {
   char provider[32];    // "libcuda", "soft", "null", "trace(libcuda)"
   const char* origin;   // where it came from, for messages; borrowed
   int driver_version;   // 13000 is CUDA 13.0; 0 before it is known
-  uint32_t slot;        // of a wrapper: which of its places it holds
+  uint32_t slot;        // of a wrapper: which of its slots it has
   uint64_t present[6];  // one bit for each row
 #define KILNI_CUDA_ROW(name, ...) kilni_##name##_fn_t name;
 #include "table/cuda_rows.inc"
@@ -87,9 +87,9 @@ kiln_status_t kilni_table_cuda_version_ask(const kiln_host_t* host,
 
 // ---- Provider: null ----
 
-// A device that does nothing and fails nothing: every row is there, each
+// A device that does nothing and fails nothing: every row is present, each
 // CREATE gives a new handle that is not NULL, page-locked host memory is real
-// memory, host functions are called at once. For tests of what stands above,
+// memory, host functions are called at once. For tests of the modules above,
 // which read the balance of handles. One in a process; its current context is
 // one for all threads. Its own memory is the C library's, as a driver's is.
 void kilni_table_cuda_table_null(kiln_cuda_table_t* out_table);

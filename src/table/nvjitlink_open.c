@@ -37,7 +37,8 @@ static kiln_status_t nvjitlink_open_fill(const kilni_base_dynlib_t* library,
                         table->present);
   if (!kilni_table_nvjitlink_has(table, KILNI_NVJITLINK_ROW_nvJitLinkVersion)) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INCOMPATIBLE, "\"%s\" is no nvJitLink of CUDA 12.3 or newer",
+        KILNI_FAIL(INCOMPATIBLE,
+                   "\"%s\" is not an nvJitLink of CUDA 12.3 or newer",
                    table->origin),
         "name the file libnvJitLink.so.12 or libnvJitLink.so.13 of CUDA 12.3 "
         "or newer, or leave KILN_LOCATE_LIB_NVJITLINK unset");

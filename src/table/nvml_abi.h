@@ -76,7 +76,7 @@ enum {
 #define KILN_NVML_CLOCKS_HW_POWER_BRAKE_SLOWDOWN UINT64_C(0x80)
 #define KILN_NVML_CLOCKS_DISPLAY_SETTING         UINT64_C(0x100)
 
-// A number of bytes or percent that cannot be told. 64 and 32 bits.
+// A number of bytes or percent that is unknown. 64 and 32 bits.
 #define KILN_NVML_NOT_AVAILABLE    UINT64_MAX
 #define KILN_NVML_NOT_AVAILABLE_32 UINT32_MAX
 
@@ -114,7 +114,7 @@ typedef struct kiln_nvml_temperature_t {
   int celsius;
 } kiln_nvml_temperature_t;
 
-// What a struct that carries its version says in it: size and number.
+// The version in a struct that carries it: size and number.
 #define KILN_NVML_STRUCT_VERSION(type, number) \
   ((unsigned int)sizeof(type) | ((unsigned int)(number) << 24))
 #define KILN_NVML_MEMORY_V2 KILN_NVML_STRUCT_VERSION(kiln_nvml_memory_v2_t, 2)
@@ -171,7 +171,7 @@ typedef struct kiln_nvml_field_t {
   unsigned int scope;   // set by the caller: a link, for instance
   long long timestamp;  // microseconds since 1970
   long long latency;    // microseconds
-  unsigned int type;    // which member of `value` holds it
+  unsigned int type;    // which member of `value` has it
   kiln_nvml_result_t result;
   union {
     double real;             // type 0

@@ -67,7 +67,7 @@ static kiln_nvml_result_t null_nvmlSystemGetNVMLVersion(char* text,
 }
 
 static kiln_nvml_result_t null_nvmlSystemGetCudaDriverVersion(int* version) {
-  // A driver tells this without a session too.
+  // A driver reports this without a session too.
   if (version == NULL) return KILN_NVML_ERROR_INVALID_ARGUMENT;
   *version = NULL_CUDA;
   return KILN_NVML_SUCCESS;
@@ -83,7 +83,7 @@ static bool null_is_device(kiln_nvml_device_t device) {
   return device == null_device();
 }
 
-// What stands before an answer about a device.
+// What precedes an answer about a device.
 static kiln_nvml_result_t nvml_null_judge(kiln_nvml_device_t device) {
   if (!null_is_open()) return KILN_NVML_ERROR_UNINITIALIZED;
   return null_is_device(device) ? KILN_NVML_SUCCESS

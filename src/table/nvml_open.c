@@ -3,9 +3,8 @@
 // table: NVML's library as a provider of its table, and the one question that
 // is asked of it where nothing else is known.
 //
-// The library is the driver's, so that the system loader knows where it is.
-// It counts who initialised it: a host program that uses it too is not
-// disturbed.
+// The library is the driver's, so the system loader finds it. It counts its
+// users: a host program that uses it too is not disturbed.
 #include <string.h>
 
 #include "base/debug_assert.h"

@@ -29,7 +29,7 @@ const kilni_table_row_t* kilni_table_nvml_row(kilni_nvml_row_id_t row);
 struct kiln_nvml_table_t {
   char provider[32];   // "libnvidia-ml"
   const char* origin;  // the file; borrowed from the library
-  uint32_t slot;       // of a wrapper: which of its places it holds
+  uint32_t slot;       // of a wrapper: which of its slots it has
   uint32_t reserved;
   uint64_t present[2];  // one bit for each row
 #define KILNI_NVML_ROW(name, ...) kilni_##name##_fn_t name;
@@ -62,9 +62,9 @@ kiln_status_t kilni_table_nvml_table_open(const kiln_host_t* host,
                                           kiln_nvml_table_t* out_table,
                                           kilni_base_dynlib_t** out_library);
 
-// The display driver's release as NVML says it ("580.65.06"), with a NUL;
-// "" where there is no NVML, or none that answers. `library` as above,
-// `capacity` above 0.
+// The display driver's release as NVML reports it ("580.65.06"), with a NUL; ""
+// where there is no NVML, or none that answers. `library` as above, `capacity`
+// above 0.
 kiln_status_t kilni_table_nvml_release_ask(const kiln_host_t* host,
                                            const char* library, size_t capacity,
                                            char* out_text);

@@ -30,7 +30,7 @@ struct kiln_nvrtc_table_t {
   const char* origin;  // the file; borrowed from the library
   int major;           // of NVRTC's own version
   int minor;
-  uint32_t slot;  // of a wrapper: which of its places it holds
+  uint32_t slot;  // of a wrapper: which of its slots it has
   uint32_t reserved;
   uint64_t present[1];  // one bit for each row
 #define KILNI_NVRTC_ROW(name, ...) kilni_##name##_fn_t name;
@@ -54,7 +54,7 @@ void kilni_table_nvrtc_table_init(kiln_nvrtc_table_t* table,
 void kilni_table_nvrtc_mark(kiln_nvrtc_table_t* table, kilni_nvrtc_row_id_t row,
                             bool present);
 
-// Opens `library`, which somebody else has found, and fills the table, version
+// Opens `library`, which the caller has found, and fills the table, version
 // included. NOT_FOUND or INCOMPATIBLE as kilni_table_cuda_table_open.
 kiln_status_t kilni_table_nvrtc_table_open(const kiln_host_t* host,
                                            const char* library,

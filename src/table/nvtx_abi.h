@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// table: our own declarations of NVTX 3, and of the way in which a profiler
-// gives its entry points.
+// table: our own declarations of NVTX 3, and of the interface by which a
+// profiler provides its entry points.
 //
 // A profiler names a library in NVTX_INJECTION64_PATH. That has a function
-// InitializeInjectionNvtx2, which is handed a function that gives tables by
-// number; one of those tells where the entry points of a module are kept, and
-// the profiler writes its own there.
+// InitializeInjectionNvtx2, which is given a function that returns tables by
+// number; one of those gives the place of a module's entry points, and the
+// profiler writes its own there.
 #ifndef KILN_SRC_TABLE_NVTX_ABI_H_
 #define KILN_SRC_TABLE_NVTX_ABI_H_
 
@@ -24,7 +24,7 @@ enum {
   KILN_NVTX_CORE2_ENTRIES = 16,  // numbers from 0 on; 0 is none
 };
 
-// What a range is called, and more that Kiln leaves away. thread-compatible
+// The name of a range, and fields that Kiln does not use. thread-compatible
 typedef struct kiln_nvtx_attributes_t {
   uint16_t version;
   uint16_t size;

@@ -2,9 +2,9 @@
 //
 // table: NVTX: a profiler's library, or the toolkit's, as provider of ranges.
 //
-// A profiler writes its entry points where we tell it, by functions that carry
-// no user pointer; so the table lies in this module's one global. It is filled
-// once in a process, and stays.
+// A profiler writes its entry points to a place that we give it, through
+// functions without a user pointer; so the table is this module's one global.
+// It is filled once in a process, and stays.
 #include <string.h>
 
 #include "base/dynlib.h"
@@ -106,13 +106,13 @@ static bool open_any(const kiln_host_t* host, bool wanted) {
     if (open_as(host, injected, true)) return true;
     KILNI_LOG(&host->log, WARNING,
               "no ranges for a profiler: \"%s\" of NVTX_INJECTION64_PATH "
-              "cannot be opened, or takes none",
+              "cannot be opened, or accepts none",
               injected);
   }
   return wanted && open_as(host, "libnvToolsExt.so.1", false);
 }
 
-// Somebody else is at it: that ends soon.
+// Another thread is opening it: that ends soon.
 static void wait_for_other(void) {
   kilni_base_mutex_t mutex;
   kilni_base_cond_t never;
@@ -140,7 +140,7 @@ const kiln_nvtx_table_t* kilni_table_nvtx_table_open(const kiln_host_t* host,
   unsigned int phase = NOTHING;
   if (atomic_compare_exchange_strong(&state()->phase, &phase, OPENING)) {
     phase = open_any(host, wanted) ? OPEN : ABSENT;
-    // Without a toolkit's library nobody has been told yet: ask again then.
+    // Without a toolkit's library it is not known yet: query again then.
     atomic_store(&state()->phase, phase == ABSENT ? NOTHING : phase);
   } else if (phase == OPENING) {
     wait_for_other();

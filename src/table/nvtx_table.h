@@ -8,7 +8,7 @@
 #include "table/nvtx_abi.h"
 #include "table/table.h"
 
-// Where ranges of a profiler are told to. thread-safe
+// Where ranges are reported to a profiler. thread-safe
 //
 // Whole or not there: no entry is NULL.
 struct kiln_nvtx_table_t {

@@ -4,19 +4,20 @@
 // as structs of entry points.
 //
 // Everything above this module is written once against kiln_cuda_table_t and
-// calls `table->cuMemAlloc(...)`. Who fills the table is the only difference
-// between a GPU and no GPU: libcuda (here), the software device (soft/), the
-// null provider (here), and the wrappers trace and fault around any of them.
-// This module opens the library that it is handed and never searches for one.
+// calls `table->cuMemAlloc(...)`. The provider of the table is the only
+// difference between a GPU and no GPU: libcuda (here), the software device
+// (soft/), the null provider (here), and the wrappers trace and fault around
+// any of them. This module opens the library that it is given and never
+// searches for one.
 //
 // The rows and their columns are the files *_rows.inc. A table is filled once
 // and only read afterwards.
 //
-// This header names the tables, for whoever hands one on, and says what their
-// rows and wrappers have in common. Whoever calls through a table includes its
-// own header: cuda_table.h, nvrtc_table.h, nvvm_table.h, nvjitlink_table.h,
-// nvml_table.h, nvtx_table.h. A row that is added there is compiled by nobody
-// else.
+// This header names the tables, for code that passes one on, and documents what
+// their rows and wrappers have in common. Code that calls through a table
+// includes its own header: cuda_table.h, nvrtc_table.h, nvvm_table.h,
+// nvjitlink_table.h, nvml_table.h, nvtx_table.h. Only that code is recompiled
+// when a row is added.
 #ifndef KILN_SRC_TABLE_TABLE_H_
 #define KILN_SRC_TABLE_TABLE_H_
 
@@ -103,8 +104,8 @@ typedef struct kilni_table_row_t {
 // software device can both be wrapped. Install wrappers before the first call
 // through the table and remove them after the last.
 //
-// Every library's table has the same ones; what is said here of the driver's
-// holds for all. `result` of a fault is in the library's own numbers.
+// Every library's table has the same ones; what is stated here of the driver's
+// applies to all. `result` of a fault is in the library's own numbers.
 enum { KILNI_WRAP_SLOTS = 2 };
 
 // What a fault wrapper fails: the chosen call, or it and every later one.

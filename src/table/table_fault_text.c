@@ -173,7 +173,7 @@ static void add_null(text_t* text, const kiln_fault_t* fault) {
                  plural(fault->address));
 }
 
-// What `detail` begins with, for those kinds that say it there.
+// What `detail` begins with, for the kinds that have it there.
 static void add_first_line(text_t* text, const kiln_fault_t* fault,
                            const char* otherwise) {
   size_t size = strcspn(fault->detail, "\n");
@@ -188,18 +188,17 @@ static void fault_text_add_instruction(text_t* text,
                                        const kiln_fault_t* fault) {
   switch (fault->cause) {
     case KILN_FAULT_CAUSE_CALL:
-      fault_text_add(text,
-                     "call through a pointer that is no function of its type");
+      fault_text_add(
+          text, "call through a pointer that is not a function of its type");
       break;
     case KILN_FAULT_CAUSE_BRANCH:
       fault_text_add(text, "branch by an index that its table does not have");
       break;
     case KILN_FAULT_CAUSE_BARRIER_NUMBER:
-      fault_text_add(text,
-                     "barrier with a number or a count that no barrier has");
+      fault_text_add(text, "barrier with an invalid number or count");
       break;
     case KILN_FAULT_CAUSE_MBARRIER:
-      fault_text_add(text, "mbarrier with a count that it cannot have");
+      fault_text_add(text, "mbarrier with an invalid count");
       break;
     default:
       fault_text_add(text, "illegal instruction");
@@ -272,7 +271,7 @@ static void add_message(text_t* text, const kiln_fault_t* fault) {
       fault_text_add_instruction(text, fault);
       break;
     case KILN_FAULT_TIME_LIMIT:
-      fault_text_add(text, "%s had not ended when its time was over",
+      fault_text_add(text, "%s had not ended within its time limit",
                      fault->cause == KILN_FAULT_CAUSE_LOOP ? "a loop of a graph"
                      : fault->cause == KILN_FAULT_CAUSE_WAIT
                          ? "a wait for a value"
@@ -352,8 +351,8 @@ static void add_address(text_t* text, const kiln_fault_t* fault) {
   bool freed = fault->kind == KILN_FAULT_DOUBLE_FREE ||
                fault->kind == KILN_FAULT_INVALID_FREE;
   if (fault->bytes == 0 && !freed) return;
-  // Where the host's memory lies is another place at each start; of a block's
-  // and a thread's own the position is all there is.
+  // The host's memory is at another place at each start; a block's and a
+  // thread's own memory has only a position.
   bool steady = fault->memory != KILN_FAULT_MEMORY_HOST &&
                 fault->memory < KILN_FAULT_MEMORY_SHARED;
   if (steady) fault_text_add(text, "address 0x%" PRIx64, fault->address);
@@ -361,7 +360,7 @@ static void add_address(text_t* text, const kiln_fault_t* fault) {
     fault_text_add(text, ", of memory at 0x%" PRIx64, fault->buffer);
   }
   if (fault->kind == KILN_FAULT_MISALIGNED) {
-    fault_text_add(text, "%sno multiple of %" PRIu64,
+    fault_text_add(text, "%snot a multiple of %" PRIu64,
                    steady ? ", which is " : "", fault->bytes);
   }
   if (steady || fault->kind == KILN_FAULT_MISALIGNED) {
@@ -445,8 +444,8 @@ static void fix_freed(text_t* text, const kiln_fault_t* fault) {
   } else if (fault->cause == KILN_FAULT_CAUSE_FREED_ORDERED) {
     fault_text_add(
         text,
-        "free the memory behind the work that uses it last: after it on the "
-        "same stream, or on a stream that waits for it (cuStreamWaitEvent)");
+        "free the memory after the work that uses it last: on the same stream, "
+        "or on a stream that waits for it (cuStreamWaitEvent)");
   } else {
     fault_text_add(
         text,
@@ -458,23 +457,21 @@ static void fix_freed(text_t* text, const kiln_fault_t* fault) {
 static void fix_deadlock(text_t* text, const kiln_fault_t* fault) {
   switch (fault->cause) {
     case KILN_FAULT_CAUSE_OWN_MASK:
-      fault_text_add(
-          text,
-          "name the calling lane in its own mask: 0xffffffff where the whole "
-          "warp comes, else __ballot_sync() of the condition, taken before "
-          "the lanes part");
+      fault_text_add(text,
+                     "name the calling lane in its own mask: 0xffffffff where "
+                     "the whole warp arrives, else __ballot_sync() of the "
+                     "condition, taken before the lanes diverge");
       break;
     case KILN_FAULT_CAUSE_LANES:
       fault_text_add(
           text,
-          "let every lane that a mask names come to the operation with the "
-          "same mask, or take those out of it that do not come");
+          "let every lane that a mask names reach the operation with the same "
+          "mask, or remove the lanes that do not reach it");
       break;
     default:
-      fault_text_add(
-          text,
-          "let every thread of the block come to the same barrier: no "
-          "__syncthreads() in a branch that only some take");
+      fault_text_add(text,
+                     "let every thread of the block reach the same barrier: no "
+                     "__syncthreads() in a branch that only some take");
       break;
   }
 }
@@ -485,7 +482,7 @@ static void fix_instruction(text_t* text, const kiln_fault_t* fault) {
       fault_text_add(
           text,
           "take the function's address in device code, and call it by its own "
-          "type: a host function's address is no function there");
+          "type: a host function's address is not a function there");
       break;
     case KILN_FAULT_CAUSE_BRANCH:
       fault_text_add(
@@ -501,11 +498,11 @@ static void fix_instruction(text_t* text, const kiln_fault_t* fault) {
       fault_text_add(
           text,
           "initialise the mbarrier first (mbarrier.init), with a count from 1 "
-          "to 1048575, and arrive no more often than that in one phase");
+          "to 1048575, and arrive at most that many times in one phase");
       break;
     default:
-      fault_text_add(text,
-                     "look at that line: the device cannot execute it so");
+      fault_text_add(
+          text, "look at that line: the device cannot execute it in this form");
       break;
   }
 }
@@ -519,23 +516,23 @@ static void fix_memory(text_t* text, const kiln_fault_t* fault) {
       fault_text_add(
           text, "%s",
           fault->cause == KILN_FAULT_CAUSE_HEAP_FULL
-              ? "look at what malloc() in the kernel returns before using it: "
+              ? "check the result of malloc() in the kernel before using it: "
                 "the heap was full; free() blocks that are no longer used"
-              : "give each pointer of the kernel an address, and look at those "
-                "that it loads or makes itself before using them");
+              : "give each pointer of the kernel an address, and check those "
+                "that it loads or computes itself before using them");
       break;
     case KILN_FAULT_ILLEGAL_ADDRESS:
       fault_text_add(
           text, "%s",
           fault->cause == KILN_FAULT_CAUSE_FAR
-              ? "look at how that line makes the address: an index that is "
-                "not initialised, or overflows, goes so far"
+              ? "look at how that line computes the address: an index that is "
+                "uninitialised, or overflows, reaches this far"
           : fault->cause == KILN_FAULT_CAUSE_NO_ACCESS
               ? "enable access to the other device first (kiln_peer_create), "
-                "or to the mapping or the pool that the memory is of"
-              : "pass device memory, or page-locked memory, and no other "
-                "pointer of the host; if it is an address of the device's, "
-                "look at how that line makes it");
+                "or to the mapping or the pool that the memory belongs to"
+              : "pass device memory or page-locked memory, and no other host "
+                "pointer; if it is a device address, look at how that line "
+                "computes it");
       break;
     case KILN_FAULT_READ_ONLY:
       fault_text_add(text,
@@ -543,19 +540,19 @@ static void fix_memory(text_t* text, const kiln_fault_t* fault) {
                      "variable");
       break;
     case KILN_FAULT_MISALIGNED:
-      fault_text_add(text,
-                     "keep the address a multiple of the %" PRIu64
-                     " bytes that are accessed, or access it by a smaller type",
-                     fault->bytes);
+      fault_text_add(
+          text,
+          "keep the address a multiple of the %" PRIu64
+          " bytes that are accessed, or access it through a smaller type",
+          fault->bytes);
       break;
     case KILN_FAULT_USE_AFTER_FREE:
       fix_freed(text, fault);
       break;
     case KILN_FAULT_DOUBLE_FREE:
-      fault_text_add(
-          text,
-          "call free() once for each block, by one thread, and set the "
-          "pointer to NULL then");
+      fault_text_add(text,
+                     "call free() once for each block, in one thread, and then "
+                     "set the pointer to NULL");
       break;
     case KILN_FAULT_INVALID_FREE:
       fault_text_add(text,
@@ -584,8 +581,8 @@ static void fix_limit(text_t* text, const kiln_fault_t* fault) {
     case KILN_FAULT_CAUSE_WAIT:
       fault_text_add(
           text,
-          "give it more time, or have the value written that it waits for, by "
-          "the host or by work that does not come after the wait");
+          "give it more time, or have the value that it waits for written by "
+          "the host or by work that is not ordered after the wait");
       break;
     default:
       fault_text_add(
@@ -601,10 +598,9 @@ static void add_fix(text_t* text, const kiln_fault_t* fault) {
     case KILN_FAULT_NONE:
       break;
     case KILN_FAULT_ASSERT:
-      fault_text_add(
-          text,
-          "find why the condition is false for this thread: printf() in "
-          "the kernel shows its values");
+      fault_text_add(text,
+                     "find out why the condition is false for this thread: "
+                     "printf() in the kernel shows its values");
       break;
     case KILN_FAULT_TRAP:
       fault_text_add(
@@ -628,7 +624,7 @@ static void add_fix(text_t* text, const kiln_fault_t* fault) {
       break;
     case KILN_FAULT_HOST_MEMORY:
       fault_text_add(text,
-                     "give the process more memory, or let fewer workers run "
+                     "give the process more memory, or use fewer workers "
                      "(KILN_SOFT_WORKERS)");
       break;
     case KILN_FAULT_TIME_LIMIT:
@@ -643,10 +639,9 @@ static void add_fix(text_t* text, const kiln_fault_t* fault) {
       if (fault->cause != KILN_FAULT_CAUSE_NONE) {
         fix_freed(text, fault);
       } else {
-        fault_text_add(
-            text,
-            "keep the memory until the work on it is done: free it in "
-            "the order of the stream that uses it last, or wait first");
+        fault_text_add(text,
+                       "keep the memory until the work on it is done: free it "
+                       "on the stream that uses it last, or wait first");
       }
       break;
     default:

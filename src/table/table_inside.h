@@ -43,7 +43,7 @@ typedef struct kilni_tool_t {
   int minor;
 } kilni_tool_t;
 
-// Opens the file that somebody has found. NOT_FOUND with a Fix.
+// Opens the file that the caller has found. NOT_FOUND with a Fix.
 kiln_status_t kilni_table_tool_open(const kiln_host_t* host,
                                     const char* library,
                                     const kilni_tool_t* tool,
@@ -61,8 +61,8 @@ kiln_status_t kilni_table_tool_need(const kilni_tool_t* tool,
 // one; `*inout_value` 0 asks for a new number. False without memory.
 bool kilni_table_null_create(uint32_t kind, uint64_t bytes,
                              uint64_t* inout_value);
-// Takes a live one out; `*out_bytes` is what was said when it was added. False,
-// and counted, if it does not live.
+// Removes a live one; `*out_bytes` is the value given when it was added. False,
+// and counted, if it is not live.
 bool kilni_table_null_take(uint32_t kind, uint64_t value, uint64_t* out_bytes);
 
 #endif  // KILN_SRC_TABLE_TABLE_INSIDE_H_

@@ -152,10 +152,10 @@ kiln_status_t kilni_table_cuda_status(const kiln_cuda_table_t* table,
   const kiln_status_code_t code =
       row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
   const char* provider = table != NULL ? table->provider : "the driver";
-  kiln_status_t status =
-      kilni_base_status_make(code, module, file, line,
-                             "the driver call \"%s\" gave %s (%s, by \"%s\")",
-                             call, name, kiln_status_code_text(code), provider);
+  kiln_status_t status = kilni_base_status_make(
+      code, module, file, line,
+      "the driver call \"%s\" returned %s (%s, by \"%s\")", call, name,
+      kiln_status_code_text(code), provider);
   status = kilni_base_status_with_native(status, "cuda", result, name);
   if (row != NULL && row->fix[0] != '\0') {
     return kilni_base_status_with_fix(status, "%s", row->fix);
@@ -164,7 +164,7 @@ kiln_status_t kilni_table_cuda_status(const kiln_cuda_table_t* table,
       status, "set KILN_TRACE=on and look at the arguments of \"%s\"", call);
 }
 
-// One result of a compiler or linker of the toolkit, and who gave it.
+// One result of a compiler or linker of the toolkit, and what returned it.
 // thread-compatible
 typedef struct tool_result_t {
   const char* title;        // "NVRTC"
@@ -186,7 +186,7 @@ static kiln_status_t tool_status(const tool_result_t* result, const char* call,
   if (name == NULL) name = "unknown result";
   kiln_status_code_t code = row != NULL ? row->code : result->otherwise;
   kiln_status_t status = kilni_base_status_make(
-      code, module, file, line, "the %s call \"%s\" gave %s (%s)",
+      code, module, file, line, "the %s call \"%s\" returned %s (%s)",
       result->title, call, name, kiln_status_code_text(code));
   status = kilni_base_status_with_native(status, result->domain, result->number,
                                          name);
@@ -195,7 +195,7 @@ static kiln_status_t tool_status(const tool_result_t* result, const char* call,
   }
   if (result->origin == NULL) return status;
   return kilni_base_status_with_fix(
-      status, "this is %s %d.%d from \"%s\"; a newer one may do better",
+      status, "this is %s %d.%d from \"%s\"; a newer one may succeed",
       result->title, result->major, result->minor, result->origin);
 }
 
@@ -276,14 +276,14 @@ kiln_status_t kilni_table_nvml_status(const kiln_nvml_table_t* table,
   const kiln_status_code_t code =
       row != NULL ? row->code : KILN_STATUS_DRIVER_ERROR;
   kiln_status_t status = kilni_base_status_make(
-      code, module, file, line, "the NVML call \"%s\" gave %s (%s)", call, name,
-      kiln_status_code_text(code));
+      code, module, file, line, "the NVML call \"%s\" returned %s (%s)", call,
+      name, kiln_status_code_text(code));
   status = kilni_base_status_with_native(status, "nvml", result, name);
   if (row != NULL && row->fix[0] != '\0') {
     return kilni_base_status_with_fix(status, "%s", row->fix);
   }
   return kilni_base_status_with_fix(
-      status, "see whether `nvidia-smi` says the same; it asks NVML too");
+      status, "check whether `nvidia-smi` reports the same; it uses NVML too");
 }
 
 void kilni_table_cuda_uuid_text(const kiln_cu_uuid_t* uuid, const char* word,

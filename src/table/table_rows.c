@@ -236,8 +236,8 @@ kiln_status_t kilni_table_cuda_need(const kiln_cuda_table_t* table,
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
-                 "%s needs a driver for CUDA %u.%u; \"%s\" is one for CUDA "
-                 "%d.%d (its table lacks %s)",
+                 "%s needs a driver for CUDA %u.%u; \"%s\" is for CUDA %d.%d "
+                 "(its table lacks %s)",
                  feature, version / 1000, version % 1000 / 10, table->provider,
                  table->driver_version / 1000,
                  table->driver_version % 1000 / 10, columns->name),
@@ -264,7 +264,8 @@ kiln_status_t kilni_table_nvml_need(const kiln_nvml_table_t* table,
   if (kilni_table_nvml_has(table, row)) return kiln_ok();
   const kilni_table_row_t* columns = kilni_table_nvml_row(row);
   return kilni_base_status_with_fix(
-      KILNI_FAIL(UNSUPPORTED, "the NVML \"%s\" does not tell %s (it lacks %s)",
+      KILNI_FAIL(UNSUPPORTED,
+                 "the NVML \"%s\" does not report %s (it lacks %s)",
                  table->origin,
                  columns->feature[0] != '\0' ? columns->feature : columns->name,
                  columns->symbol),

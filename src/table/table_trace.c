@@ -4,8 +4,8 @@
 //
 //   cuMemAlloc(bytes=1024) = CUDA_SUCCESS, address=0x7f2c40000000
 //
-// in the order of the row's parameters: what goes in stands in the brackets,
-// what comes out behind the result, and only after success.
+// in the order of the row's parameters: inputs are in the brackets, outputs
+// follow the result, and only after success.
 #include <stdio.h>
 #include <string.h>
 

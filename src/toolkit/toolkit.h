@@ -18,8 +18,8 @@ kiln_status_t kilni_toolkit_check_declared(kiln_toolkit_t* toolkit,
                                            size_t item_count,
                                            kiln_compat_report_t** out_report);
 
-// The wheel that owns a piece, by its RECORD; false, with "", where none does.
-// Borrowed.
+// The wheel that owns a component, by its RECORD; false, with "", where none
+// does. Borrowed.
 bool kilni_toolkit_item_wheel(const kiln_toolkit_item_t* item,
                               const char** out_name, const char** out_version);
 

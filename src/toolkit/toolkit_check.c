@@ -138,7 +138,7 @@ static kiln_status_t check_settle(kiln_toolkit_t* toolkit,
   return kiln_compat_report_status(report, toolkit->policy.mode);
 }
 
-// The items in use with the new ones behind.
+// The items in use followed by the new ones.
 static kiln_status_t toolkit_check_together(kiln_toolkit_t* toolkit,
                                             kiln_toolkit_item_t* const* items,
                                             size_t count,
@@ -333,7 +333,7 @@ static bool check_is_declared(const kiln_toolkit_t* toolkit,
   return false;
 }
 
-// Checks one use with the pieces in use.
+// Checks one use with the components in use.
 static kiln_status_t admit_use(kiln_toolkit_t* toolkit,
                                const kiln_compat_use_t* use,
                                kilni_base_str_t* notes) {

@@ -135,8 +135,8 @@ static kiln_status_t create_copy_text(kiln_toolkit_t* toolkit, const char* text,
                            out_text);
 }
 
-// True where no variable may say how things are looked for; none may say then
-// what a bad fit does either.
+// True where no variable may affect the search; then none may set what an
+// incompatibility causes either.
 static bool is_hermetic(const kiln_locate_options_t* locate) {
   return locate->hermetic == KILN_SWITCH_ON || locate->secure == KILN_SWITCH_ON;
 }

@@ -2,10 +2,10 @@
 //
 // toolkit: what is known of the driver.
 //
-// Its CUDA version is asked of its library, which starts nothing. The release
-// of the display driver, which minor-version compatibility hangs on, is the
-// kernel module's: from /proc, else from NVML, else from the file name of the
-// library (which under forward compatibility is newer than the module).
+// Its CUDA version comes from its library, without starting it. The release of
+// the display driver, which decides minor-version compatibility, is the kernel
+// module's: from /proc, else from NVML, else from the file name of the library
+// (which under forward compatibility is newer than the module).
 #include <stdio.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ static kiln_status_t driver_ask(kiln_toolkit_t* toolkit,
   kiln_status_t status = kilni_table_cuda_version_ask(
       &toolkit->host, toolkit->cuda_library, &version, &library);
   if (!kiln_status_is_ok(status)) return not_asked(toolkit, status, driver);
-  // A toolkit's stand-in for the driver answers 0.
+  // A toolkit's stand-in for the driver returns 0.
   if (version > 0) {
     driver->said.state = KILN_COMPAT_DRIVER_KNOWN;
     driver->said.line = (uint32_t)version / 10 * 10;

@@ -2,9 +2,9 @@
 //
 // toolkit: what the files of this module share; private to it.
 //
-// Two locks. `lock` guards what is remembered and is held for moments.
-// `load_lock` is held while libraries are opened, so that each is opened once;
-// it is taken first. Neither is held when the caller's log is written.
+// Two locks. `lock` guards what is cached and is held briefly. `load_lock` is
+// held while libraries are opened, so that each is opened once; it is taken
+// first. Neither is held when the caller's log is written.
 #ifndef KILN_SRC_TOOLKIT_TOOLKIT_INSIDE_H_
 #define KILN_SRC_TOOLKIT_TOOLKIT_INSIDE_H_
 
@@ -22,11 +22,11 @@
 enum {
   KILNI_TOOLKIT_MAX_ITEMS = KILN_COMPAT_MAX_FACTS,
   KILNI_TOOLKIT_MAX_USES = KILN_COMPAT_MAX_USES,
-  KILNI_TOOLKIT_MAX_EVIDENCE = 64,  // things that say the line of one piece
+  KILNI_TOOLKIT_MAX_EVIDENCE = 64,  // sources for the release of one component
   KILNI_TOOLKIT_MAX_STEPS = 256,    // libraries that one load opens
   KILNI_TOOLKIT_MAX_DEPTH = 32,     // of what a library needs of others
   KILNI_TOOLKIT_MAX_LIBRARIES = 4096,
-  KILNI_TOOLKIT_TEXT_BYTES = 1 << 20,  // texts of one piece, of one load
+  KILNI_TOOLKIT_TEXT_BYTES = 1 << 20,  // texts of one component, of one load
   KILNI_TOOLKIT_RELEASE_BYTES = 64,
 };
 
@@ -118,7 +118,7 @@ void kilni_toolkit_variables_deinit(kiln_toolkit_t* toolkit);
 
 // ---- Items (toolkit_item.c) ----
 
-// What the loaded library said of itself. thread-compatible
+// What the loaded library reported of itself. thread-compatible
 typedef struct kilni_toolkit_call_t {
   const char* name;  // of the function; NULL: none was asked
   uint32_t line;
@@ -130,8 +130,8 @@ kiln_status_t kilni_toolkit_item_make(kiln_toolkit_t* toolkit,
                                       kiln_locate_item_t* located,
                                       const kilni_toolkit_call_t* call,
                                       kiln_toolkit_item_t** out_item);
-// The same of a piece that is only looked at: with `verify` and the mode off,
-// as little as tells its line.
+// Does that for a component that is only examined: with `verify` and the mode
+// off, only enough to determine its release.
 kiln_status_t kilni_toolkit_item_look(kiln_toolkit_t* toolkit,
                                       kiln_locate_item_t* located,
                                       kiln_toolkit_item_t** out_item);
@@ -195,7 +195,8 @@ typedef struct kilni_toolkit_plan_t {
   kiln_toolkit_t* toolkit;
   kilni_toolkit_step_t steps[KILNI_TOOLKIT_MAX_STEPS];
   size_t count;
-  // Whose needs are being planned, the first asker first; borrowed.
+  // The chain of items whose needs are being planned, outermost first;
+  // borrowed.
   kiln_toolkit_item_t* open[KILNI_TOOLKIT_MAX_DEPTH];
   // What each of them was found to need so far.
   uint64_t open_needs[KILNI_TOOLKIT_MAX_DEPTH][KILNI_TOOLKIT_NEED_WORDS];
@@ -207,8 +208,8 @@ kiln_status_t kilni_toolkit_plan_make(kiln_toolkit_t* toolkit,
                                       kiln_toolkit_item_t* item,
                                       kilni_toolkit_plan_t* plan);
 void kilni_toolkit_plan_deinit(kilni_toolkit_plan_t* plan);
-// True if the step number `at` needs the step number `before`, itself or by
-// way of others.
+// True if the step number `at` needs the step number `before`, directly or
+// through others.
 bool kilni_toolkit_plan_needs(const kilni_toolkit_plan_t* plan, size_t at,
                               size_t before);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// toolkit: a piece that was located, with everything that says its line.
+// toolkit: a located component, with all sources for its release.
 //
 // Gathers what locate/ read; compat/ concludes.
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void add_pins(gather_t* gather, const kilni_locate_facts_t* facts) {
     kiln_compat_evidence_t said = kiln_compat_evidence_of_pin(
         pin->toolkit_version, pin->name, pin->specifier, facts->owner->name,
         facts->owner->version);
-    snprintf(text, sizeof(text), "cuda-toolkit %s asks for %s%s",
+    snprintf(text, sizeof(text), "cuda-toolkit %s requires %s%s",
              pin->toolkit_version, pin->name, pin->specifier);
     item_add(gather, said.source, said.line, text, NULL, NULL);
   }
@@ -163,7 +163,7 @@ static kiln_status_t reader_get(kiln_toolkit_t* toolkit,
 }
 
 // True if a root lies above the folder of a file. Where it is that folder
-// itself (somebody named it), what tells the version may lie beside it.
+// itself (it was named), the source of the version may be beside it.
 static bool item_is_above(const char* root, const char* file) {
   size_t size = strlen(root);
   const char* slash = strrchr(file, '/');
@@ -192,7 +192,8 @@ static kiln_status_t item_read_facts(kiln_toolkit_item_t* item,
   return kilni_locate_facts_read(item->reader, &query, depth, &item->facts);
 }
 
-// The dear evidence is read where the cheap one says nothing, or two things.
+// The expensive evidence is read where the cheap one is silent or
+// contradictory.
 static bool needs_more(const kiln_toolkit_item_t* item) {
   return kiln_locate_entry_class(kiln_locate_item_entry(item->located)) ==
              KILN_LOCATE_CLASS_CTK &&
@@ -217,7 +218,7 @@ static kiln_status_t item_read_version(kiln_toolkit_t* toolkit,
   return item_conclude(item, call);
 }
 
-// ---- The piece as the rules see it ----
+// ---- The component as the rules see it ----
 
 static kiln_status_t take_tags(kiln_toolkit_item_t* item,
                                const kiln_locate_entry_t* entry) {
@@ -235,9 +236,9 @@ static kiln_status_t take_tags(kiln_toolkit_item_t* item,
   return kiln_ok();
 }
 
-// The piece's own version: what it says itself, who installed it, its name
-// ("libcudart.so.13.0.96" says more than "libcudart.so.13"), and for a product
-// with a number of its own the header that lies with it.
+// The component's own version: from itself, its package, its name
+// ("libcudart.so.13.0.96" is more exact than "libcudart.so.13"), and for a
+// product with a number of its own the header beside it.
 static void item_take_release(kiln_toolkit_item_t* item,
                               const kilni_locate_facts_t* facts) {
   const struct {
@@ -262,8 +263,8 @@ static void item_take_release(kiln_toolkit_item_t* item,
   }
 }
 
-// What reads or holds NVVM IR: libNVVM, the linker, libdevice. The loaded
-// library is believed before the table.
+// What reads or contains NVVM IR: libNVVM, the linker, libdevice. The loaded
+// library takes precedence over the table.
 static uint32_t nvvm_ir_of(const kiln_compat_fact_t* fact,
                            const kilni_toolkit_call_t* call) {
   if (call != NULL && call->nvvm_ir != 0) return call->nvvm_ir;

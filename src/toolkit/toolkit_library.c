@@ -12,7 +12,7 @@
 #include "kiln/toolkit.h"
 #include "toolkit/toolkit_inside.h"
 
-// ---- Who has it already ----
+// ---- Whether it is loaded already ----
 
 // Objects of the process that have to do with a library. one-thread
 typedef struct census_t {
@@ -83,7 +83,7 @@ static kiln_status_t library_is_own(kiln_allocator_t allocator,
   return kiln_ok();
 }
 
-// Finds out who has the library, before it is opened.
+// Finds out what has loaded the library, before it is opened.
 static kiln_status_t take_census(kiln_toolkit_library_t* library,
                                  kilni_base_str_t* notes) {
   const kiln_toolkit_item_t* item = library->item;
@@ -103,8 +103,8 @@ static kiln_status_t take_census(kiln_toolkit_library_t* library,
     if (!same && kiln_status_is_ok(status)) {
       kilni_base_str_addf(
           notes,
-          "\"%s\" is loaded beside \"%s\", which somebody else has "
-          "in this process: two copies of one library\n",
+          "\"%s\" is loaded beside \"%s\", which other code has loaded into "
+          "this process: two copies of one library\n",
           kiln_locate_item_path(item->located), copies[i]);
     }
   }
@@ -119,8 +119,8 @@ static kiln_status_t take_census(kiln_toolkit_library_t* library,
 
 // ---- Opening ----
 
-// What goes wrong on old systems has a cure: the library asks for shm_open
-// without saying where it is.
+// A failure of old systems has a workaround: the library needs shm_open without
+// naming its library.
 static kiln_status_t open_step(kiln_allocator_t allocator,
                                const kilni_toolkit_step_t* step,
                                kilni_base_dynlib_t** out_library) {
@@ -149,7 +149,7 @@ static kiln_status_t open_step(kiln_allocator_t allocator,
   return kiln_ok();
 }
 
-// ---- What the library says of itself ----
+// ---- What the library reports of itself ----
 
 // How a library is asked for its line. thread-safe
 typedef struct version_call_t {
@@ -223,14 +223,13 @@ static kiln_status_t hear(kiln_toolkit_t* toolkit,
   if (call.name == NULL || thought == 0 || thought == call.line) {
     return kiln_ok();
   }
-  kilni_base_str_addf(notes,
-                      "\"%s\" says by %s that it is %u.%u, its file says "
-                      "%u.%u\n",
-                      library->path, call.name,
-                      (unsigned)kiln_compat_line_major(call.line),
-                      (unsigned)kiln_compat_line_minor(call.line),
-                      (unsigned)kiln_compat_line_major(thought),
-                      (unsigned)kiln_compat_line_minor(thought));
+  kilni_base_str_addf(
+      notes,
+      "\"%s\" reports through %s that it is %u.%u, its file states %u.%u\n",
+      library->path, call.name, (unsigned)kiln_compat_line_major(call.line),
+      (unsigned)kiln_compat_line_minor(call.line),
+      (unsigned)kiln_compat_line_major(thought),
+      (unsigned)kiln_compat_line_minor(thought));
   return kiln_ok();
 }
 
@@ -346,7 +345,7 @@ static kiln_status_t carry_out(kiln_toolkit_t* toolkit,
 
 // ---- Loading ----
 
-// Every piece of the plan, with what is in use, before any is opened.
+// Every component of the plan, with those in use, before any is opened.
 static kiln_status_t admit(kiln_toolkit_t* toolkit, kilni_toolkit_plan_t* plan,
                            kilni_base_str_t* notes) {
   kiln_toolkit_item_t* items[KILNI_TOOLKIT_MAX_STEPS];

@@ -2,11 +2,11 @@
 //
 // toolkit: in which order a library and all that it needs is opened.
 //
-// Opens nothing. What a library needs is what its file says (DT_NEEDED) and
-// what the catalog knows it opens by itself; each piece is taken from the root
-// of the one that needs it, where that has it, so that a set stays one set.
-// The names of files that the file asks for are kept to: a library that was
-// linked with libcublas.so.12 is not given libcublas.so.13.
+// Opens nothing. A library needs what its file lists (DT_NEEDED) and what it
+// opens by itself according to the catalog; each component is taken from the
+// root of the one that needs it, where that has it, so that a set stays one
+// set. The file names in DT_NEEDED are binding: a library that was linked with
+// libcublas.so.12 is not given libcublas.so.13.
 #include <string.h>
 
 #include "base/file.h"
@@ -39,7 +39,7 @@ static bool is_mapped(const char* soname) {
 
 // ---- Steps ----
 
-// The step number `at`, and all that it needs, are needed by the one whose
+// The step number `at`, and all that it needs, are needed by the library whose
 // needs are being planned.
 static void note_need(kilni_toolkit_plan_t* plan, size_t at) {
   if (plan->depth == 0) return;
@@ -60,7 +60,7 @@ static kiln_status_t plan_add_step(kilni_toolkit_plan_t* plan,
                                    const char* path) {
   if (plan->count == KILNI_TOOLKIT_MAX_STEPS) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" is the library number %u of a load",
+        KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" is library number %u of one load",
                    path, (unsigned)KILNI_TOOLKIT_MAX_STEPS + 1),
         "load the libraries that it needs first, one by one");
   }
@@ -72,7 +72,7 @@ static kiln_status_t plan_add_step(kilni_toolkit_plan_t* plan,
   return kiln_ok();
 }
 
-// A library that only its path is known of: it lies beside one that needs it.
+// A library of which only the path is known: it is beside one that needs it.
 static kiln_status_t add_sibling(kilni_toolkit_plan_t* plan, const char* path) {
   for (size_t i = 0; i < plan->count; i++) {
     if (strcmp(plan->steps[i].path, path) != 0) continue;
@@ -83,8 +83,8 @@ static kiln_status_t add_sibling(kilni_toolkit_plan_t* plan, const char* path) {
   return plan_add_step(plan, step, path);
 }
 
-// True if there is nothing more to plan for an item. One that needs itself over
-// others is being planned: who is opened first then is as good as the other.
+// True if there is nothing more to plan for an item. One that needs itself
+// through others is being planned: either may then be opened first.
 static bool is_planned(kilni_toolkit_plan_t* plan,
                        const kiln_toolkit_item_t* item) {
   for (size_t i = 0; i < plan->count; i++) {
@@ -177,7 +177,7 @@ static kiln_status_t plan_item(kilni_toolkit_plan_t* plan,
 static kiln_status_t not_there(const kiln_toolkit_item_t* user,
                                const char* name, const char* asked) {
   return kilni_base_status_with_fix(
-      KILNI_FAIL(NOT_FOUND, "\"%s\" needs \"%s\"%s%s%s, which is not there",
+      KILNI_FAIL(NOT_FOUND, "\"%s\" needs \"%s\"%s%s%s, which was not found",
                  kiln_locate_item_path(user->located), name,
                  asked != NULL ? " (" : "", asked != NULL ? asked : "",
                  asked != NULL ? ")" : ""),
@@ -246,7 +246,7 @@ static kiln_status_t plan_beside(kilni_toolkit_plan_t* plan,
   return status;
 }
 
-// What the file asks for and the catalog did not say.
+// What the file needs and the catalog does not list.
 static kiln_status_t plan_file_needs(kilni_toolkit_plan_t* plan,
                                      kiln_toolkit_item_t* item) {
   const kilni_locate_facts_t* facts = item->facts;
@@ -271,7 +271,7 @@ static kiln_status_t plan_needs(kilni_toolkit_plan_t* plan,
                                 kiln_toolkit_item_t* item) {
   const kiln_locate_entry_t* entry = kiln_locate_item_entry(item->located);
   if (kiln_locate_item_scope(item->located) == KILN_LOCATE_SCOPE_LOADED) {
-    return kiln_ok();  // who loaded it saw to that
+    return kiln_ok();  // the code that loaded it did that
   }
   KILNI_RETURN_IF_ERROR(plan_list(plan, item, KILN_LOCATE_LIST_NEEDS, true));
   KILNI_RETURN_IF_ERROR(plan_list(plan, item, KILN_LOCATE_LIST_WANTS, false));
@@ -289,14 +289,15 @@ static kiln_status_t plan_item(kilni_toolkit_plan_t* plan,
   if (is_planned(plan, item)) return kiln_ok();
   if (plan->depth == KILNI_TOOLKIT_MAX_DEPTH) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(LIMIT_EXCEEDED, "\"%s\" is needed over %u other libraries",
+        KILNI_FAIL(LIMIT_EXCEEDED,
+                   "\"%s\" is needed through a chain of %u other libraries",
                    kiln_locate_item_path(item->located),
                    (unsigned)KILNI_TOOLKIT_MAX_DEPTH),
         "load the libraries that it needs first, one by one");
   }
   if (item->facts == NULL) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(NOT_FOUND, "\"%s\" was there and is gone",
+        KILNI_FAIL(NOT_FOUND, "\"%s\" was found and no longer exists",
                    kiln_locate_item_path(item->located)),
         "refresh the context (kiln_toolkit_refresh) and try again");
   }

@@ -22,7 +22,7 @@ static kiln_status_t variables_add(kiln_toolkit_t* toolkit, const char* name,
                               MAX_VARIABLES, &variable, sizeof(variable));
 }
 
-// Those of a family that are set; the family itself is no variable.
+// Those of a family that are set; the family itself is not a variable.
 static kiln_status_t variables_add_members(kiln_toolkit_t* toolkit,
                                            const kilni_base_env_row_t* family) {
   kiln_allocator_t allocator = toolkit->host.allocator;

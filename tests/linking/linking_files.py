@@ -284,7 +284,7 @@ class Test:
                 (made["o"], ["--max-registers", "24"], 2, "machine code"),
                 (made["o"], ["--ftz", "true"], 2, "no input is LTO-IR"),
                 (made["ptx"], ["--ftz", "true"], 2, "no input is LTO-IR"),
-                (made["o"], ["--lineinfo"], 0, "changes nothing"),
+                (made["o"], ["--lineinfo"], 0, "has no effect"),
                 (mixed, ["--max-registers", "24"], 0, "machine code stays"),
                 (made["ptx"], ["--max-registers", "24"], 0, "")):
             if None in inputs:

@@ -318,7 +318,8 @@ static void test_captured_launch(live_t* live) {
   OK(kiln_graph_builder_begin(builder, KILN_GRAPH_CAPTURE_THREAD_LOCAL));
   OK(kiln_graph_builder_stream(builder, &stream));
   REFUSED(kiln_graph_exec_launch(exec, stream), INVALID_STATE, "captur");
-  REFUSED(kiln_graph_builder_end(builder), INVALID_STATE, "thrown its graph");
+  REFUSED(kiln_graph_builder_end(builder), INVALID_STATE,
+          "discarded its graph");
   kiln_graph_builder_release(builder);
   run_exec(live, exec);
   IS(cell(live, 0) == 2);
@@ -355,7 +356,8 @@ static void test_device_launch(live_t* live) {
   uint32_t number = 0;
   (void)add(live->graph, NULL, kiln_graph_work_host(bump, &number));
   REFUSED(kiln_graph_exec_create(live->graph, &options, &exec),
-          INVALID_ARGUMENT, "what a graph that kernels launch cannot do");
+          INVALID_ARGUMENT,
+          "what a graph that is launched from the device cannot do");
   IS(exec == NULL);
 }
 

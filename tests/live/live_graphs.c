@@ -370,7 +370,7 @@ static void change_all(live_t* live, kiln_graph_exec_t* exec, op_t* ops) {
     kiln_graph_work_t work = kiln_graph_work_empty();
     OK(kiln_graph_add(graph, &nodes[0], 1, &work, NULL));
     REFUSED(kiln_graph_exec_update(exec, graph, &update), INVALID_ARGUMENT,
-            "is not updated by this graph");
+            "cannot be updated from this graph");
     IS(update.reason == KILN_GRAPH_UPDATE_TOPOLOGY);
     gives(live, exec, ops, NULL, "a refused update changed something");
   }
@@ -857,7 +857,7 @@ static void test_spoiled(live_t* live) {
     REFUSED(kiln_graph_builder_is_building(builder, &building), INVALID_STATE,
             "invalidated");
     REFUSED(kiln_graph_builder_end(builder), INVALID_STATE,
-            "thrown its graph away");
+            "discarded its graph");
     IS(kiln_graph_builder_state(builder) == KILN_GRAPH_BUILDER_INVALIDATED);
     kiln_graph_builder_release(builder);
     OK(kiln_graph_builder_create(live->device, NULL, &builder));

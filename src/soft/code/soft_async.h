@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: what the operations on asynchronous copies and mbarriers are told in
-// `aux`: the decoder writes it, soft_async.c reads it.
+// soft: the parameters in `aux` of operations on asynchronous copies and
+// mbarriers: the decoder writes it, soft_async.c reads it.
 #ifndef KILN_SRC_SOFT_CODE_SOFT_ASYNC_H_
 #define KILN_SRC_SOFT_CODE_SOFT_ASYNC_H_
 

@@ -3,8 +3,8 @@
 // soft: a module made ready to run: decoded functions, globals in device
 // memory, entries with what a launch must know.
 //
-// A module is refused as a whole at load: UNSUPPORTED with the first line that
-// holds a form the engine does not execute (and how many more there are).
+// A module is refused as a whole at load: UNSUPPORTED with the first line whose
+// form the engine does not execute (and how many more there are).
 #ifndef KILN_SRC_SOFT_CODE_SOFT_CODE_H_
 #define KILN_SRC_SOFT_CODE_SOFT_CODE_H_
 

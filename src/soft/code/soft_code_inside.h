@@ -15,7 +15,7 @@ typedef struct kilni_soft_symbol_t {
   uint64_t bytes;
   uint32_t align;
   uint8_t space;        // kilni_image_ptx_space_t
-  uint8_t is_dynamic;   // .extern .shared: behind the static ones
+  uint8_t is_dynamic;   // .extern .shared: after the static ones
   uint8_t is_constant;  //
   uint8_t reserved;
 } kilni_soft_symbol_t;
@@ -42,7 +42,7 @@ struct kilni_soft_code_t {
   uint32_t param_count;
   uint32_t symbol_count;
   uint32_t site_count;  // of memory instructions
-  // What `.loc` says, for faults: beside the code, by lines of the PTX.
+  // The data of `.loc`, for faults: beside the code, by lines of the PTX.
   uint32_t line_count;
   kilni_soft_line_t* lines;
   char** files;  // that they are of
@@ -54,8 +54,8 @@ struct kilni_soft_code_t {
 kiln_status_t kilni_soft_lines_make(kilni_soft_code_t* code,
                                     const kilni_image_ptx_module_t* module);
 void kilni_soft_lines_free(kilni_soft_code_t* code);
-// What is said of a line of the PTX; NULL where nothing is. Names of files are
-// in code->files.
+// What `.loc` states for a line of the PTX; NULL where it states nothing. Names
+// of files are in code->files.
 const kilni_soft_line_t* kilni_soft_lines_find(const kilni_soft_code_t* code,
                                                uint32_t ptx_line);
 
@@ -65,7 +65,7 @@ const kilni_soft_line_t* kilni_soft_lines_find(const kilni_soft_code_t* code,
 void kilni_soft_reach(const kilni_soft_code_t* code, uint32_t entry,
                       const kilni_soft_function_t** reached);
 // Lays out the .shared variables of those functions: offsets[symbol], or
-// KILNI_SOFT_NONE. Dynamic ones lie behind the others. Returns the bytes.
+// KILNI_SOFT_NONE. Dynamic ones follow the others. Returns the bytes.
 uint32_t kilni_soft_shared_bytes(const kilni_soft_code_t* code,
                                  const kilni_soft_function_t* const* reached,
                                  uint32_t* offsets);

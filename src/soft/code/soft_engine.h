@@ -52,7 +52,8 @@ struct kilni_soft_instr_t {
   uint32_t c;      // third source
   uint16_t guard;  // index of the guard's word in `pred`; bit 15 negates it
   uint16_t op;     // kilni_soft_op_t
-  uint32_t aux;    // fourth source, an immediate, or an index, as the op says
+  uint32_t aux;    // fourth source, an immediate, or an index, as the op
+                   // defines
 };
 
 // The part of a warp that handlers touch; the scheduler's part follows in
@@ -143,7 +144,7 @@ extern const kilni_soft_lane_set_t kilni_soft_lanes_avx512;
 #endif
 
 // The lane set to use: `name` is "auto", "plain", "avx2" or "avx512". NULL when
-// this CPU does not have it, or nobody knows it.
+// this CPU does not support it, or the name is unknown.
 const kilni_soft_lane_set_t* kilni_soft_lanes_choose(const char* name);
 
 // Branching, for handlers that end a block (soft_branch.c): `branch` is the

@@ -3,9 +3,9 @@
 // soft: a decoded function, as the decoder leaves it and a warp runs it.
 //
 // Instructions are laid out so that every loop is contiguous and control flows
-// downward except on loop back edges: a warp whose lanes have parted runs the
+// downward except on loop back edges: a warp whose lanes have diverged runs the
 // group with the smallest address first, and the others wait where they would
-// be met again (docs/internals/soft.md).
+// reconverge (docs/internals/soft.md).
 #ifndef KILN_SRC_SOFT_CODE_SOFT_FUNCTION_H_
 #define KILN_SRC_SOFT_CODE_SOFT_FUNCTION_H_
 
@@ -98,8 +98,8 @@ typedef struct kilni_soft_function_t {
   uint32_t* shared;         // module variables in .shared that it names
   uint32_t shared_count;
   uint32_t tally_count;
-  // What the instructions count that count a block, by class: those of
-  // instruction i lie from tally_ends[i - 1] to tally_ends[i].
+  // The tallies of the instructions that count a block, by class: those of
+  // instruction i are from tally_ends[i - 1] to tally_ends[i].
   kilni_soft_tally_t* tallies;
   uint32_t* tally_ends;  // one an instruction, `code_capacity`
 } kilni_soft_function_t;
@@ -109,9 +109,9 @@ typedef struct kilni_soft_function_t {
 // the site of the range cache. Of the accesses of one register `c` is the slot
 // of an index, with KILNI_SOFT_ADDRESS_* in the bits that a slot leaves free.
 // Of ld_sync, st_sync and atom: `d` result, `a` address, `b` and `c` values,
-// `aux` flags. Of several elements ld_sync and st_sync have their words in the
-// instruction behind; the count of an atom says to how many elements the
-// address is aligned.
+// `aux` flags. With several elements ld_sync and st_sync have their words in
+// the next instruction; the count of an atom is the number of elements that the
+// address is aligned to.
 #define KILNI_SOFT_MEM_BASE32    0x1u  // the address is a 32-bit register
 #define KILNI_SOFT_MEM_NEAR      0x2u  // and so is the sum with the offset
 #define KILNI_SOFT_MEM_COUNT(c)  (((c) >> 4) & 0xfu)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: what the operations on small floats are told in `aux`: the decoder
+// soft: the parameters in `aux` of operations on small floats: the decoder
 // writes it, soft_ops_half.c reads it.
 #ifndef KILN_SRC_SOFT_CODE_SOFT_HALF_H_
 #define KILN_SRC_SOFT_CODE_SOFT_HALF_H_

@@ -2,8 +2,8 @@
 //
 // soft: the lines of the source that a module's PTX comes from, for reports.
 //
-// A table by lines of the PTX, which nobody looks at before a kernel is wrong:
-// decoded instructions know their line of the PTX and no more.
+// A table by lines of the PTX, which is not read before a kernel faults:
+// decoded instructions have only their line of the PTX.
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "base/str.h"

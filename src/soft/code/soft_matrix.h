@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: what the operations on matrices of a warp are told in `aux`: the
+// soft: the parameters in `aux` of operations on matrices of a warp: the
 // decoder writes it, soft_matrix.c reads it.
 #ifndef KILN_SRC_SOFT_CODE_SOFT_MATRIX_H_
 #define KILN_SRC_SOFT_CODE_SOFT_MATRIX_H_

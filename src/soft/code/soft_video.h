@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: what the video instructions are told in `aux`: the decoder writes it,
+// soft: the parameters in `aux` of video instructions: the decoder writes it,
 // soft_ops_video.c reads it.
 #ifndef KILN_SRC_SOFT_CODE_SOFT_VIDEO_H_
 #define KILN_SRC_SOFT_CODE_SOFT_VIDEO_H_

@@ -92,8 +92,8 @@ static kiln_status_t relocate(kilni_soft_code_t* code,
     if (!relocation_value(code, r, &value)) {
       return kilni_base_status_with_fix(
           KILNI_FAIL(UNSUPPORTED,
-                     "line %u: the initialiser of \"%s\" holds an address that "
-                     "is not known when the module is loaded",
+                     "line %u: the initialiser of \"%s\" contains an address "
+                     "that is not known when the module is loaded",
                      variable->line, variable->name),
           "store the address from a kernel");
     }
@@ -103,7 +103,7 @@ static kiln_status_t relocate(kilni_soft_code_t* code,
       return kilni_base_status_with_fix(
           KILNI_FAIL(BAD_DATA, "line %u: the initialiser of \"%s\" is too long",
                      variable->line, variable->name),
-          "give the variable as many bytes as its initialiser has");
+          "make the variable as large as its initialiser");
     }
     memcpy(host, &value, r->size);
   }
@@ -253,8 +253,8 @@ static kiln_status_t check_cluster(const kilni_image_ptx_function_t* source) {
   return kilni_base_status_with_fix(
       KILNI_FAIL(UNSUPPORTED,
                  "line %" PRIu32
-                 ": kernel \"%s\" is made for clusters of %u,%u,%u; those of "
-                 "the software device have one block",
+                 ": kernel \"%s\" requires clusters of %u,%u,%u; a cluster of "
+                 "the software device is one block",
                  source->line, source->name, (unsigned)blocks[0],
                  (unsigned)blocks[1], (unsigned)blocks[2]),
       "run it on a GPU of compute capability 9.0 or newer");

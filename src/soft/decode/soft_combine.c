@@ -19,8 +19,8 @@ enum { WINDOW = 24 };
 // Which source of the second operation is the value of the first.
 enum { FIRST = 1, SECOND = 2, EITHER = 3 };
 
-// The words of what comes of it: the sources of the first and the other source
-// of the second in this order, or that one first.
+// The words of the result: the sources of the first and the other source of the
+// second in this order, or that one first.
 enum { FIRST_THEN_OTHER, OTHER_THEN_FIRST };
 
 // thread-compatible

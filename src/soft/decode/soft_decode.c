@@ -40,7 +40,7 @@ static void decode_branch(kilni_soft_lower_t* lower,
   // The reader has counted the operands.
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
   if (to->kind != KILNI_PTX_OPERAND_LABEL) {
-    kilni_soft_refuse(lower, "a branch to something that is no label");
+    kilni_soft_refuse(lower, "a branch to something that is not a label");
     return;
   }
   kilni_soft_low_t* low = kilni_soft_low(lower, KILNI_SOFT_OP_bra);
@@ -406,7 +406,7 @@ static void find_addresses(kilni_soft_lower_t* lower) {
   }
 }
 
-// The place of a variable behind the `*inout_at` bytes that are taken.
+// The place of a variable after the `*inout_at` bytes that are taken.
 static kiln_status_t place_local(const kilni_image_ptx_variable_t* variable,
                                  uint64_t* inout_at, uint32_t* out_place) {
   uint64_t align = variable->align ? variable->align : 1;

@@ -2,8 +2,8 @@
 //
 // soft: cp.async and mbarrier.
 //
-// A copy is done when it is issued, which PTX allows: nothing says when a copy
-// ends before it is waited for. So groups are nothing.
+// A copy is done when it is issued, which PTX allows: it does not specify when
+// a copy ends before it is waited for. So groups need no state.
 #include "soft/code/soft_async.h"
 #include "soft/decode/soft_lower.h"
 
@@ -156,7 +156,7 @@ static bool read_arrive(const kilni_soft_source_t* source, mbarrier_t* m) {
   m->result_is_wide = true;
   m->address = &operands[1];
   if (source->count == 3) m->value = &operands[2];
-  // Another block's barrier says nothing of itself.
+  // Another block's barrier returns no state.
   if (decode_async_has(source, KILNI_PTX_MOD_SHARED_CLUSTER) &&
       operands[0].kind != KILNI_PTX_OPERAND_SINK) {
     return false;

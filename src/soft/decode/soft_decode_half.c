@@ -121,9 +121,9 @@ static uint32_t decode_half_action_of(uint32_t opcode) {
   }
 }
 
-// The NaN of what lies out of bounds, of f16 and bf16 alike, as an H200 has it:
-// one of either sign among the factors makes +0 of the sum, whatever else is in
-// it. (PTX leaves open which NaN that is.)
+// The NaN for elements out of bounds, of f16 and bf16 alike, as on an H200: one
+// of either sign among the factors makes +0 of the sum, whatever else is in it.
+// (PTX leaves open which NaN that is.)
 enum { OUT_OF_BOUNDS = 0x7ff7 };
 
 // All bits of each half of a word where neither factor is out of bounds there.
@@ -207,7 +207,7 @@ static uint32_t decode_half_op_of(kilni_soft_lower_t* lower, const char* text) {
   return KILNI_SOFT_OP_mov_b32;
 }
 
-// To f32, f64 or an integer, by way of f32.
+// To f32, f64 or an integer, through f32.
 static void from_small(kilni_soft_lower_t* lower,
                        const kilni_soft_source_t* source, uint32_t to,
                        uint32_t from, uint32_t word) {
@@ -216,8 +216,8 @@ static void from_small(kilni_soft_lower_t* lower,
   bool sat = kilni_soft_form_has(source->form, KILNI_PTX_MOD_SAT);
   bool bf16 = from == KILNI_PTX_TYPE_BF16;
   uint32_t flags = 0;
-  // The bits of a bf16 are moved, not converted, when nothing else is asked; a
-  // NaN keeps its bits on the way to f64.
+  // The bits of a bf16 are moved, not converted, when nothing else is required;
+  // a NaN keeps its bits when converted to f64.
   if (bf16 && to == KILNI_PTX_TYPE_F32) {
     flags = ftz ? KILNI_SOFT_HALF_FTZ : KILNI_SOFT_HALF_KEEP;
   } else if (to == KILNI_PTX_TYPE_F64) {
@@ -371,7 +371,7 @@ static void decode_half_choose(kilni_soft_lower_t* lower, uint32_t d,
   kilni_soft_low_word(low, KILNI_SOFT_WORD_C, t, KILNI_SOFT_ROLE_USE_PRED);
 }
 
-// What stands for true in one number, or in half of a pair.
+// The value of true in one number, or in half of a pair.
 static uint32_t decode_half_one_of(uint32_t to, bool pair) {
   uint32_t format = decode_half_format_of(to);
   if (format == KILNI_SOFT_HALF_F16) return 0x3c00u;

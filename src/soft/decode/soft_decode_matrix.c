@@ -71,7 +71,7 @@ static const kilni_image_ptx_operand_t* parts_of(
   return kilni_image_ptx_operand_children(lower->module, operand);
 }
 
-// Registers that an operation reads or writes, on their way into words.
+// Registers that an operation reads or writes, before they become words.
 // one-thread
 typedef struct list_t {
   uint32_t word[REGISTERS_MOST];

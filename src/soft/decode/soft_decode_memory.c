@@ -5,7 +5,7 @@
 
 #include "soft/decode/soft_lower.h"
 
-// What the modifiers of a memory instruction say. one-thread
+// The modifiers of a memory instruction. one-thread
 typedef struct access_t {
   uint32_t space;
   uint32_t type;
@@ -116,7 +116,7 @@ static bool read_access(kilni_soft_lower_t* lower,
     access->type = KILNI_PTX_TYPE_B64;
     access->count = 2;
   }
-  // A parameter whose address is taken is where that address says.
+  // A parameter whose address is taken is at that address.
   for (uint32_t i = 0; i < source->count; i++) {
     const kilni_image_ptx_operand_t* operand = &source->operands[i];
     if (operand->kind == KILNI_PTX_OPERAND_ADDRESS &&
@@ -125,7 +125,7 @@ static bool read_access(kilni_soft_lower_t* lower,
       access->space = KILNI_SOFT_SPACE_LOCAL;
     }
   }
-  // Nobody else sees what is local, and no access is left out.
+  // Local memory is visible to one thread only, and no access is omitted.
   if (access->space == KILNI_SOFT_SPACE_LOCAL) access->sync = false;
   access->bytes = kilni_image_ptx_type_bytes(access->type);
   uint32_t bits = kilni_image_ptx_type_bits(access->type);
@@ -154,7 +154,7 @@ uint32_t kilni_soft_variable_words(kilni_soft_lower_t* lower,
   return *words;
 }
 
-// Whether `bytes` at `offset` lie inside a parameter, each in its place.
+// Whether `bytes` at `offset` are inside a parameter, each in its place.
 static bool param_fits(kilni_soft_lower_t* lower, uint32_t variable,
                        uint64_t offset, uint32_t bytes) {
   const kilni_image_ptx_variable_t* v = &lower->module->variables[variable];
@@ -316,8 +316,8 @@ static uint32_t near_sum(kilni_soft_lower_t* lower, uint32_t base,
   return t;
 }
 
-// Where the constants of the module begin and how far they reach; false if
-// they lie too far apart for 32 bits.
+// Where the constants of the module begin and how far they reach; false if they
+// are too far apart for 32 bits.
 static bool constants_span(const kilni_soft_code_t* code, uint64_t* out_lo) {
   uint64_t lo = UINT64_MAX;
   uint64_t end = 0;
@@ -333,17 +333,17 @@ static bool constants_span(const kilni_soft_code_t* code, uint64_t* out_lo) {
   return end > lo && end - lo <= UINT32_MAX;
 }
 
-// A GPU's constants lie in a window that 32 bits span. Ours are somewhere in
-// device memory, and a register of 32 bits holds the lower half of an address
-// there: the upper half is what puts the distance from the first of them, which
-// wraps, back onto its address.
+// A GPU's constants are in a window that 32 bits span. Ours are anywhere in
+// device memory, and a 32-bit register has the lower half of an address there:
+// the full address is that of the first constant plus the wrapped distance from
+// it.
 static uint32_t near_constant(kilni_soft_lower_t* lower, uint32_t base,
                               uint32_t offset) {
   uint64_t lo;
   if (!constants_span(lower->code, &lo)) {
     kilni_soft_refuse(lower,
-                      "a constant at an address of 32 bits, in a module "
-                      "whose constants lie 4 GiB apart or that has none");
+                      "a constant at an address of 32 bits, in a module whose "
+                      "constants are 4 GiB apart or that has none");
     return base;
   }
   uint32_t distance = near_sum(lower, base, offset - (uint32_t)lo);
@@ -529,8 +529,8 @@ static uint32_t sync_flags(const access_t* access, uint32_t count) {
          access->order << 16;
 }
 
-// The elements of an ordered access, which is one: of several the words are in
-// the instruction behind it.
+// The elements of an ordered access, which is one: with several the words are
+// in the next instruction.
 static void sync_words(kilni_soft_lower_t* lower, kilni_soft_low_t* low,
                        const uint32_t* words, uint32_t count, uint32_t at,
                        uint32_t role) {
@@ -737,7 +737,7 @@ static uint32_t decode_memory_number_of(uint32_t type) {
   }
 }
 
-// The modifiers that do not say the action.
+// The modifiers that do not name the action.
 static bool read_atomic(const kilni_soft_source_t* source, access_t* access) {
   *access = (access_t){.count = 1};
   for (uint32_t i = 0; i < source->form->modifier_count; i++) {

@@ -201,7 +201,7 @@ void kilni_soft_write_compare(kilni_soft_lower_t* lower,
   kilni_soft_write_preds(lower, d, yes, no);
 }
 
-// set: all ones or 1.0 where the compare holds.
+// set: all ones or 1.0 where the compare is true.
 static void decode_table_write_set(kilni_soft_lower_t* lower,
                                    const kilni_soft_source_t* source,
                                    uint32_t t) {

@@ -73,7 +73,7 @@ static uint32_t decode_video_action_of(const kilni_soft_source_t* source) {
   }
 }
 
-// What the form says of the types: those of a compare have none for d.
+// The types in the form: a compare has none for d.
 static uint32_t type_flags(const kilni_soft_source_t* source, uint32_t action) {
   uint32_t first =
       action >= KILNI_SOFT_VIDEO_EQ && action <= KILNI_SOFT_VIDEO_GE ? 0 : 1;

@@ -38,7 +38,7 @@ static void decode_shfl(kilni_soft_lower_t* lower,
   }
   uint32_t to = kilni_soft_def(lower, d, false);
   if (to == words[3]) {
-    // The mask is read behind where its register is written.
+    // The mask is read after its register is written.
     words[3] = kilni_soft_temp(lower, KILNI_SOFT_CLASS_32);
     kilni_soft_low_unary(lower, KILNI_SOFT_OP_mov_b32, words[3], to, 0);
   }
@@ -315,7 +315,7 @@ static void pass_operand(kilni_soft_lower_t* lower,
   kilni_soft_low_word(low, KILNI_SOFT_WORD_B, words + 1, KILNI_SOFT_ROLE_DEF);
 }
 
-// Results that went to registers leave their words behind the call.
+// Results that went to registers leave their words after the call.
 static void fetch_results(kilni_soft_lower_t* lower,
                           const kilni_image_ptx_operand_t* results,
                           uint32_t count, size_t first_pass) {
@@ -422,8 +422,8 @@ static uint32_t call_op(kilni_soft_lower_t* lower,
   if (is_set_conditional(lower, f)) return KILNI_SOFT_OP_set_conditional;
   // What CUDA's own runtime for devices is called by.
   if (strncmp(f->name, "cuda", 4) == 0 || strncmp(f->name, "__cuda", 6) == 0) {
-    kilni_soft_refuse(lower, "a call of \"%s\", which the device does not have",
-                      f->name);
+    kilni_soft_refuse(
+        lower, "a call of \"%s\", which the device does not provide", f->name);
   } else {
     kilni_soft_refuse_undefined(lower, "function", f->name);
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: writing the decoded function: blocks in their order, joins where
-// control falls into a block that others jump to, words as the engine reads
-// them.
+// soft: writing the decoded function: sorted blocks, joins where control falls
+// into a block that others jump to, words as the engine reads them.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -203,9 +202,9 @@ static uint32_t emit_sum_of(uint32_t compare) {
   }
 }
 
-// Fuses a compare with the branch behind it where there is a handler for both,
-// and the sum before it where there is one for the three. The instructions stay
-// where they are: what runs them is the first one's handler.
+// Fuses a compare with the following branch where there is a handler for both,
+// and with the preceding sum where there is one for the three. The instructions
+// stay where they are: the first one's handler runs them.
 static void fuse(emit_t* emit) {
   kilni_soft_function_t* out = emit->out;
   for (uint32_t i = 0; i + 1 < out->instr_count; i++) {

@@ -2,11 +2,11 @@
 //
 // soft: constants that registers always are, basic blocks, and their order.
 //
-// The order is what makes lanes meet again early: blocks lie in topological
-// order, and all blocks of a loop lie together, the loop's own back edges left
-// out, inner loops likewise. Running the lowest address first then never
-// leaves a loop while lanes are in it, and never passes a place where lanes
-// that parted come together (docs/internals/soft.md).
+// The order makes lanes reconverge early: blocks are in topological order, and
+// all blocks of a loop are contiguous, disregarding the loop's own back edges,
+// inner loops likewise. Running the lowest address first then never leaves a
+// loop while lanes are in it, and never passes a point where diverged lanes
+// reconverge (docs/internals/soft.md).
 #include <string.h>
 
 #include "base/alloc.h"
@@ -238,7 +238,7 @@ static kiln_status_t order_blocks(order_t* order) {
     region_t region = order->regions[--order->region_count];
     order_region(order, region.header, region.last);
   }
-  // Unreachable blocks got no place: the rest lies at the end.
+  // Unreachable blocks got no place: they go to the end.
   lower->order_count = count - first;
   memmove(lower->order, lower->order + first,
           lower->order_count * sizeof(uint32_t));

@@ -166,8 +166,8 @@ void kilni_soft_refuse(kilni_soft_lower_t* lower, const char* format, ...) {
 void kilni_soft_refuse_undefined(kilni_soft_lower_t* lower, const char* what,
                                  const char* name) {
   if (lower->refused_count == 0) lower->refused_undefined = true;
-  kilni_soft_refuse(lower, "the %s \"%s\" is declared and nowhere defined",
-                    what, name);
+  kilni_soft_refuse(lower, "the %s \"%s\" is declared but not defined", what,
+                    name);
 }
 
 void kilni_soft_note_shared(kilni_soft_lower_t* lower, uint32_t variable) {

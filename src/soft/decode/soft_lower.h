@@ -46,11 +46,11 @@ typedef struct kilni_soft_low_t {
   uint8_t role[KILNI_SOFT_WORDS];
   uint8_t kind;  // kilni_soft_low_kind_t
   uint16_t op;
-  uint8_t class_;    // kiln_soft_class_t of the PTX instruction it stands for
-  uint8_t guarded;   // stands for one that a `count` before it counts
+  uint8_t class_;    // kiln_soft_class_t of the PTX instruction it represents
+  uint8_t guarded;   // represents one that a `count` before it counts
   uint32_t guard;    // predicate word, KILNI_SOFT_NONE
   uint32_t line;     //
-  uint32_t counts;   // PTX instructions that it stands for
+  uint32_t counts;   // PTX instructions that it represents
   uint32_t target;   // an operation; after soft_flow.c a block
   uint32_t address;  // KILNI_SOFT_ADDRESS_*, joined to word C
 } kilni_soft_low_t;
@@ -82,7 +82,7 @@ typedef struct kilni_soft_flow_block_t {
   uint32_t place;   // its number in the new order; NONE: unreachable
 } kilni_soft_flow_block_t;
 
-// A function on its way. one-thread
+// A function being lowered. one-thread
 typedef struct kilni_soft_lower_t {
   const kiln_host_t* host;
   const kilni_image_ptx_module_t* module;
@@ -119,7 +119,7 @@ typedef struct kilni_soft_lower_t {
                              // the offset of a .local one
   uint32_t* param_places;    // of each .param variable whose address is taken,
                              // where in local memory it is; else NONE
-  uint32_t first_variable;   // the variables that the map above holds:
+  uint32_t first_variable;   // the variables in the map above:
   uint32_t variable_count;   // parameters, returns and body
   uint32_t fixed_words;      // parameter words so far
   uint32_t frame_words;      // bytes of slots before the parameter words
@@ -130,7 +130,7 @@ typedef struct kilni_soft_lower_t {
   uint32_t count_low;    // the `count` operation that may be extended
   uint32_t count_guard;  //
 
-  kilni_soft_low_t scrap;  // written to when there is no memory
+  kilni_soft_low_t scrap;  // written to when memory is exhausted
 
   // What the engine does not execute.
   uint32_t refused_count;
@@ -239,7 +239,7 @@ void kilni_soft_write_compare(kilni_soft_lower_t* lower,
 void kilni_soft_write_preds(kilni_soft_lower_t* lower,
                             const kilni_image_ptx_operand_t* d, uint32_t yes,
                             uint32_t no);
-// Gives `word` to the destination, stretched as the form's type says.
+// Gives `word` to the destination, extended as the form's type requires.
 void kilni_soft_def_finish(kilni_soft_lower_t* lower,
                            const kilni_soft_source_t* source, uint32_t word,
                            bool wide);

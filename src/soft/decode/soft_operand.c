@@ -98,7 +98,7 @@ uint32_t kilni_soft_variable_address(kilni_soft_lower_t* lower, uint32_t index,
                                       .generic = generic};
     return kilni_soft_constant(lower, &constant);
   }
-  // A function's parameter is copied to local memory, as PTX says.
+  // A function's parameter is copied to local memory, as PTX specifies.
   uint32_t place = lower->param_places[index];
   if (variable->space == KILNI_PTX_SPACE_PARAM && place != KILNI_SOFT_NONE) {
     return local_address(lower, place + (uint32_t)offset, generic);
@@ -344,7 +344,7 @@ uint32_t kilni_soft_use_pred(kilni_soft_lower_t* lower,
       return vreg | (operand->negated ? KILNI_SOFT_PRED_NEGATED : 0u);
     }
   }
-  kilni_soft_refuse(lower, "an operand that is no predicate");
+  kilni_soft_refuse(lower, "an operand that is not a predicate");
   return 0;
 }
 
@@ -356,7 +356,7 @@ uint32_t kilni_soft_def_pred(kilni_soft_lower_t* lower,
   } else if (operand->kind == KILNI_PTX_OPERAND_SINK) {
     return kilni_soft_temp(lower, KILNI_SOFT_CLASS_PRED);
   }
-  kilni_soft_refuse(lower, "a destination that is no predicate");
+  kilni_soft_refuse(lower, "a destination that is not a predicate");
   return kilni_soft_temp(lower, KILNI_SOFT_CLASS_PRED);
 }
 

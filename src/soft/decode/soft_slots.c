@@ -72,8 +72,8 @@ static bool slots_reads(const kilni_soft_low_t* low, int w) {
          low->role[w] == KILNI_SOFT_ROLE_USE_PRED;
 }
 
-// A write that leaves nothing of the old value. Under a guard it does not,
-// save for temporaries, which nobody reads without the same guard.
+// A write that leaves nothing of the old value. Under a guard it is not one,
+// except for temporaries, which are only read under the same guard.
 static bool kills(const kilni_soft_lower_t* lower, const kilni_soft_low_t* low,
                   int w) {
   if (low->role[w] != KILNI_SOFT_ROLE_DEF &&

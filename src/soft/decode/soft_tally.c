@@ -3,7 +3,7 @@
 // soft: what the instructions that count a block count, by class: for the
 // breakdown that a launch may be asked for (soft_profile.c).
 //
-// The tallies stand beside the code and are read only then.
+// The tallies are beside the code and are read only then.
 #include "base/alloc.h"
 #include "base/status_make.h"
 #include "kiln/soft.h"
@@ -87,7 +87,7 @@ void kilni_soft_tally_add(kilni_soft_tallies_t* tallies, uint32_t class_,
   tallies->all[tallies->count++] = (kilni_soft_tally_t){class_, count};
 }
 
-// What `count` counts lies behind it, under its guard.
+// What `count` counts follows it, under its guard.
 void kilni_soft_tally_guarded(kilni_soft_tallies_t* tallies,
                               const kilni_soft_lower_t* lower, uint32_t at,
                               uint32_t last) {

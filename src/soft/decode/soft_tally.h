@@ -15,8 +15,8 @@ typedef struct kilni_soft_tallies_t {
   uint32_t open;
 } kilni_soft_tallies_t;
 
-// Gives the operation `first`, which stands for a PTX instruction, the class of
-// what was made of that.
+// Gives the operation `first`, which represents a PTX instruction, the class of
+// what was made from that.
 void kilni_soft_tally_name(kilni_soft_lower_t* lower, size_t first);
 
 kiln_status_t kilni_soft_tally_init(kilni_soft_lower_t* lower,

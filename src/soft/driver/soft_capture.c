@@ -2,11 +2,11 @@
 //
 // soft: captures of streams as graphs.
 //
-// A captured stream does nothing: what it is told becomes nodes, and the stream
-// is a place in the graph, the nodes that the next one waits for. An event that
-// it records remembers that place; a stream that waits for the event joins the
-// capture there. What may not happen breaks the capture, which then gives no
-// graph; the log says which call that was.
+// A captured stream executes nothing: its calls become nodes, and the stream is
+// a place in the graph, the nodes that the next one waits for. An event that it
+// records remembers that place; a stream that waits for the event joins the
+// capture there. A forbidden call invalidates the capture, which then gives no
+// graph; the log names the call.
 #include "soft/driver/soft_graph.h"
 
 #include <inttypes.h>
@@ -187,7 +187,7 @@ kiln_cu_result_t kilni_soft_capture_enter(
     capture->told = true;
     kilni_soft_tell(driver,
                     "%s on stream 0x%" PRIx64
-                    " is not executed but becomes part of capture %" PRIu64
+                    "is not executed but becomes part of capture %" PRIu64
                     ", which another thread began",
                     call, stream->handle, capture->id);
   }
@@ -227,7 +227,7 @@ kiln_cu_result_t kilni_soft_capture_event(kilni_soft_driver_t* driver,
 
 // ---- Nodes ----
 
-// A kernel that may start before the one in front of it has ended.
+// A kernel that may start before the preceding one has ended.
 static bool starts_early(const kilni_soft_node_t* node) {
   const kiln_cu_launch_attribute_t* early = kilni_soft_kernel_attribute(
       &node->as.kernel,

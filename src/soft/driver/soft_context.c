@@ -59,7 +59,7 @@ static kiln_cu_result_t context_row_retain(kiln_cu_context_t* context,
   return kilni_soft_leave(driver, result);
 }
 
-// Nobody has access to the memory of a context that ends, nor it to others'.
+// No context has access to the memory of one that ends, nor it to others'.
 static void end_access(kilni_soft_driver_t* driver,
                        const kilni_soft_context_t* context) {
   for (uint32_t i = 0; i < driver->device_count; i++) {
@@ -286,7 +286,7 @@ static kiln_cu_result_t row_api_version(kiln_cu_context_t context,
   if (result == KILN_CU_SUCCESS && version == NULL) {
     result = KILN_CU_ERROR_INVALID_VALUE;
   }
-  // 3020 is what every driver since CUDA 3.2 says of a context.
+  // Every driver since CUDA 3.2 returns 3020 for a context.
   if (result == KILN_CU_SUCCESS) *version = 3020;
   return kilni_soft_leave(driver, result);
 }

@@ -5,7 +5,7 @@
 // Plain host memory is handled as a GPU's driver does: an asynchronous copy
 // from it has read it when the call returns, one to it has written it. Between
 // device memory and pinned memory everything is as asynchronous as the name
-// says, and copies within the device never wait.
+// implies, and copies within the device never wait.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -22,10 +22,10 @@ typedef enum end_kind_t {
   END_DEVICE,
 } end_kind_t;
 
-// What a row says of an end.
+// How a row specifies an end.
 typedef enum end_must_t { MUST_KNOWN, MUST_HOST, MUST_ANY } end_must_t;
 
-// Finds out what lies at [address, address + bytes).
+// Finds out what is at [address, address + bytes).
 static kiln_cu_result_t classify(kilni_soft_driver_t* driver, uint64_t address,
                                  uint64_t bytes, end_must_t must,
                                  kilni_soft_end_t* out_end,
@@ -241,7 +241,7 @@ static bool good_attributes(const kiln_cu_copy_attributes_t* attributes,
   return true;
 }
 
-// One after another, in the order of the stream: nothing says in which.
+// One after another on the stream, in any order.
 static kiln_cu_result_t copy_row_batch(kiln_cu_deviceptr_t* to,
                                        kiln_cu_deviceptr_t* from, size_t* sizes,
                                        size_t count,
@@ -253,7 +253,7 @@ static kiln_cu_result_t copy_row_batch(kiln_cu_deviceptr_t* to,
   kiln_cu_result_t result =
       kilni_soft_enter_stream(stream, true, &driver, &where);
   if (result != KILN_CU_SUCCESS) return result;
-  // Without a current context a driver says this, whatever the stream.
+  // Without a current context a driver returns this, whatever the stream.
   if (kilni_soft_current(driver) == NULL || to == NULL || from == NULL ||
       sizes == NULL || count == 0 || where == &where->context->legacy ||
       !good_attributes(attributes, first, attribute_count, count)) {
@@ -280,8 +280,8 @@ static kiln_cu_result_t copy_row_batch(kiln_cu_deviceptr_t* to,
 
 // ---- Between devices ----
 
-// An address says whose memory it is: the contexts need only be alive, and
-// without a sticky error.
+// An address identifies its memory's owner: the contexts need only be alive,
+// and without a sticky error.
 static kiln_cu_result_t check_contexts(kilni_soft_driver_t* driver,
                                        kiln_cu_context_t to,
                                        kiln_cu_context_t from) {
@@ -313,7 +313,7 @@ static kiln_cu_result_t row_peer_async(kiln_cu_deviceptr_t to,
   return kilni_soft_leave(driver, result);
 }
 
-// Behind all work of both devices, and before what comes later.
+// After all work of both devices, and before any later work.
 static kiln_cu_result_t row_peer(kiln_cu_deviceptr_t to,
                                  kiln_cu_context_t to_context,
                                  kiln_cu_deviceptr_t from,

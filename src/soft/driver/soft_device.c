@@ -19,8 +19,8 @@ static const unsigned char kUuid[16] = {0x6b, 0x69, 0x6c, 0x6e, 0x73, 0x6f,
                                         0x66, 0x74, 0x80, 0x00, 0x00, 0x00,
                                         0x00, 0x00, 0x00, 0x01};
 
-// Every attribute that is not zero. Textures, surfaces and what else has no
-// row are zero, as a driver says "none".
+// Every attribute that is not zero. Textures, surfaces and everything else
+// without a row are zero, as a driver reports "none".
 #define ATTRIBUTES(X)                              \
   X(MAX_THREADS_PER_BLOCK, KILNI_SOFT_MAX_THREADS) \
   X(MAX_BLOCK_DIM_X, 1024)                         \
@@ -131,7 +131,7 @@ static kiln_cu_result_t row_error_string(kiln_cu_result_t error,
   return give_text(known, text);
 }
 
-// The entry point behind a row's name, as bits of a data pointer.
+// The entry point of a row's name, as bits of a data pointer.
 static bool device_find_row(const kiln_cuda_table_t* table, const char* symbol,
                             void** out_address, uint32_t* out_version) {
 #define KILNI_CUDA_ROW(name, ...)                                          \

@@ -17,7 +17,7 @@
 #include "soft/soft.h"
 #include "table/cuda_abi.h"
 
-// The functions themselves, and not what an analyzer is told of them.
+// The functions themselves, not their declarations for an analyzer.
 #undef kilni_soft_enter_object
 #undef kilni_soft_leave
 #undef kilni_soft_result
@@ -28,7 +28,8 @@
 static struct {
   kilni_base_mutex_t lock;  // of start and stop
   _Atomic(kilni_soft_driver_t*) driver;
-  // Whose all this is: 0 nobody's yet, BEING_TAKEN while a child takes it.
+  // The process that owns all this: 0 none yet, BEING_TAKEN while a child takes
+  // it.
   _Atomic uint64_t process_id;
   uint32_t users;
   _Atomic uint32_t epoch;    // counts starts

@@ -62,7 +62,7 @@ typedef struct kilni_soft_event_t {
   struct kilni_soft_event_t* next;
 } kilni_soft_event_t;
 
-// A kernel that somebody asked for. thread-compatible
+// A kernel with a handle. thread-compatible
 typedef struct kilni_soft_kernel_t {
   uint64_t handle;
   uint64_t of_library;  // its handle as a kernel of a library; 0: none
@@ -107,7 +107,7 @@ typedef struct kilni_soft_pool_t {
   struct kilni_soft_pool_t* next;
 } kilni_soft_pool_t;
 
-// A stream-ordered free on the way. thread-compatible
+// A pending stream-ordered free. thread-compatible
 typedef struct kilni_soft_freeing_t {
   uint64_t address;
   kilni_soft_task_t* task;  // pending; NULL until it is issued
@@ -116,7 +116,7 @@ typedef struct kilni_soft_freeing_t {
 // The primary context of a device, its only one. thread-compatible
 struct kilni_soft_context_t {
   uint32_t device;
-  bool telling;     // its first fault is on its way to the log
+  bool telling;     // its first fault is being logged
   uint64_t handle;  // 0 while there is none
   uint32_t users;   // 0 with a handle: its last release waits for the queue
   unsigned int flags;
@@ -153,7 +153,7 @@ struct kilni_soft_driver_t {
   void (*print)(const char* text, size_t size, void* user);
   void* print_user;
   const kilni_soft_lane_set_t* lanes;
-  kilni_soft_memory_t* memory;  // for what is asked of any device's
+  kilni_soft_memory_t* memory;  // for queries that accept any device's
   kilni_soft_handles_t handles;
   kilni_soft_queue_t queue;
   uint32_t device_count;
@@ -168,7 +168,7 @@ struct kilni_soft_driver_t {
   struct kilni_soft_graph_t* graphs;  // and they, and what is below
   struct kilni_soft_exec_t* execs;
   struct kilni_soft_object_t* objects;
-  struct kilni_soft_object_t* ending;  // nobody refers to them any more
+  struct kilni_soft_object_t* ending;  // without references
   struct kilni_soft_capture_t* captures;
   struct kilni_soft_value_t* values;
   struct kilni_soft_store_t* stores;
@@ -207,12 +207,12 @@ kiln_cu_result_t kilni_soft_enter_object(kilni_soft_needs_t needs,
 kiln_cu_result_t kilni_soft_enter_stream(kiln_cu_stream_t handle, bool issues,
                                          kilni_soft_driver_t** out_driver,
                                          kilni_soft_stream_t** out_stream);
-// One line more for the log, told when the row is left. Locked.
+// One line more for the log, printed when the row is left. Locked.
 void kilni_soft_tell(kilni_soft_driver_t* driver, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
-// Unlocks and returns `result`; then tells what there is to be told, and ends
-// user objects that nobody refers to.
-// INVALID_CONTEXT where no context is current; for rows around others.
+// Unlocks and returns `result`; then prints pending lines, and ends user
+// objects without references. INVALID_CONTEXT where no context is current; for
+// rows around others.
 kiln_cu_result_t kilni_soft_need_current(void);
 kiln_cu_result_t kilni_soft_leave(kilni_soft_driver_t* driver,
                                   kiln_cu_result_t result);
@@ -226,7 +226,7 @@ kilni_soft_context_t* kilni_soft_current(kilni_soft_driver_t* driver);
 kiln_cu_result_t kilni_soft_sticky(const kilni_soft_context_t* context);
 // True if `device` is the number of one.
 bool kilni_soft_is_device(const kilni_soft_driver_t* driver, int64_t device);
-// The result that stands for `status`, which is ended.
+// The result for `status`, which is ended.
 kiln_cu_result_t kilni_soft_result(kiln_status_t status);
 
 // Calls of the driver from a host function are refused (NOT_PERMITTED).
@@ -309,8 +309,8 @@ void kilni_soft_links_clear(kilni_soft_driver_t* driver,
                             kilni_soft_context_t* context);
 void kilni_soft_module_unhandle(kilni_soft_driver_t* driver,
                                 kilni_soft_module_t* module);
-// Allocates on a device; when there is no space, once more after the frees that
-// are on their way.
+// Allocates on a device; when there is no space, once more after the pending
+// frees.
 kiln_cu_result_t kilni_soft_allocate(kilni_soft_driver_t* driver,
                                      uint32_t device, uint64_t bytes,
                                      kilni_soft_alloc_kind_t kind,
@@ -326,7 +326,7 @@ kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
                                       uint64_t* out_address);
 void kilni_soft_pool_give(kilni_soft_driver_t* driver,
                           const kilni_soft_alloc_t* alloc);
-// A synchronisation: pools keep no more than they were told to.
+// A synchronisation: pools keep at most their limit.
 void kilni_soft_pools_settle(kilni_soft_driver_t* driver);
 // All allocations are gone; ends every pool.
 void kilni_soft_pools_clear(kilni_soft_driver_t* driver);
@@ -334,8 +334,8 @@ void kilni_soft_pools_clear(kilni_soft_driver_t* driver);
 void kilni_soft_physicals_clear(kilni_soft_driver_t* driver);
 // Where uses of freed memory are looked for. soft_freeing.c. Locked.
 //
-// Tells a kernel that is about to run which memory is freed without waiting for
-// it.
+// Gives a kernel that is about to run the memory that is freed without waiting
+// for it.
 void kilni_soft_freeing_forbid(kilni_soft_driver_t* driver,
                                kilni_soft_task_t* task);
 // False, with the report, if the copy or fill uses memory that is freed, or is
@@ -351,15 +351,15 @@ typedef struct kilni_soft_place_t {
 } kilni_soft_place_t;
 
 // Before the work of `owner` is given up, and when it is over: `inout_fault` is
-// what a kernel's end has said. Locked.
+// what a kernel's end has reported. Locked.
 void kilni_soft_place_find(kilni_soft_driver_t* driver,
                            const kilni_soft_context_t* context, uint64_t owner,
                            kilni_soft_place_t* out_place);
 void kilni_soft_place_take(const kilni_soft_place_t* place,
                            kiln_fault_t* inout_fault);
 
-// soft_faults.c: a fault of what is no kernel, whose first line says what
-// happened; the node that `task` does; the story for the log.
+// soft_faults.c: a fault of something other than a kernel, whose first line
+// states what happened; the node that `task` does; the story for the log.
 void kilni_soft_fault_of_work(kiln_fault_t* out_fault,
                               const kilni_soft_task_t* task, const char* format,
                               ...) __attribute__((format(printf, 3, 4)));
@@ -393,10 +393,10 @@ void kilni_soft_fill_library(kiln_cuda_table_t* table);
 void kilni_soft_fill_link(kiln_cuda_table_t* table);
 void kilni_soft_fill_launch(kiln_cuda_table_t* table);
 
-// soft_kernel.c: blocks of the kernel that the device holds at once.
+// soft_kernel.c: blocks of the kernel that fit the device at once.
 uint64_t kilni_soft_resident_blocks(const kilni_soft_kernel_t* kernel,
                                     uint32_t threads, uint32_t dynamic_bytes);
-// soft_launch.c: what a launch with this attribute would be told.
+// soft_launch.c: the result of a launch with this attribute.
 kiln_cu_result_t kilni_soft_check_attribute(
     const kiln_cu_launch_attribute_t* attribute);
 

@@ -16,7 +16,7 @@
 
 enum { LOG_BYTES = 3072 };
 
-// Nodes are counted from 0 for those who made them.
+// Nodes are counted from 0 in the order they were made.
 static void faults_add_node(kiln_fault_t* fault, const kilni_soft_node_t* node,
                             const char* behind) {
   size_t used = strlen(fault->node);

@@ -61,7 +61,7 @@ static bool meets(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
   }
   for (size_t i = 0; i < driver->freeing_count; i++) {
     uint64_t at = driver->freeing[i].address;
-    // The start lies inside the other one, or the other's inside this.
+    // The start is inside the other one, or the other's inside this.
     if (!unordered(driver, i, task, out_freed)) continue;
     if (address - at < out_freed->bytes) return true;
     if (at - address < bytes) {

@@ -14,7 +14,7 @@ void kilni_soft_global_begin(void);
 void kilni_soft_global_lock(void);
 void kilni_soft_global_unlock(void);
 // True in a child that was forked from a process with a running driver, before
-// its own first start. What its locks guard is then nobody's: take none.
+// its own first start. What its locks guard then has no owner: take none.
 bool kilni_soft_global_is_forked(void);
 // The running driver or NULL. Locked.
 kilni_soft_driver_t* kilni_soft_global_driver(void);

@@ -262,7 +262,7 @@ void kilni_soft_graph_free(kilni_soft_driver_t* driver,
   while (*link != NULL && *link != graph) link = &(*link)->next;
   if (*link != NULL) *link = graph->next;
   if (graph->capture != NULL && !graph->capture->is_own) {
-    // Somebody destroys what a capture adds to: there is nothing to end.
+    // A graph that a capture adds to is destroyed: there is nothing to end.
     (void)kilni_soft_capture_break(driver, graph->capture, "cuGraphDestroy",
                                    KILN_CU_ERROR_STREAM_CAPTURE_INVALIDATED);
     graph->capture->graph = NULL;
@@ -489,8 +489,8 @@ static kiln_cu_result_t row_find(kiln_cu_graph_node_t* node,
   return kilni_soft_leave(driver, KILN_CU_SUCCESS);
 }
 
-// Gives the nodes of a graph, or its roots: as many as there is space for, and
-// NULL behind them.
+// Gives the nodes of a graph, or its roots: as many as there is space for,
+// followed by NULL.
 static kiln_cu_result_t list_nodes(kiln_cu_graph_t graph, bool roots,
                                    kiln_cu_graph_node_t* nodes, size_t* count) {
   kilni_soft_driver_t* driver;

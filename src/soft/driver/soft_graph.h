@@ -5,7 +5,7 @@
 //
 // A graph is a list of nodes in the order they were made; each node has the
 // edges that lead into it. An executable is a copy of a graph (kilni_soft_graph
-// _copy) whose nodes have the numbers of those that they were copied of, put in
+// _copy) whose nodes have the numbers of those that they were copied from, in
 // an order that its edges allow. A launch makes tasks of it (soft_queue.h).
 // Everything here is guarded by the driver's lock.
 #ifndef KILN_SRC_SOFT_DRIVER_SOFT_GRAPH_H_
@@ -58,12 +58,12 @@ typedef struct kilni_soft_store_t {
   struct kilni_soft_store_t* next;
 } kilni_soft_store_t;
 
-// The value that conditional nodes ask for: four bytes of device memory, whose
+// The value that conditional nodes read: four bytes of device memory, whose
 // address is its handle. thread-compatible
 typedef struct kilni_soft_value_t {
   uint64_t address;
   uint32_t device;
-  kilni_soft_graph_t* graph;  // the outermost, whose nodes may ask
+  kilni_soft_graph_t* graph;  // the outermost, whose nodes may read it
   uint32_t initial;
   bool assign;
   uint32_t refs;            // graphs and executables
@@ -162,7 +162,7 @@ struct kilni_soft_graph_t {
   size_t value_count;
   size_t value_capacity;
   kilni_soft_capture_t* capture;  // that adds to it
-  kilni_soft_graph_t* next;       // of all that somebody has to destroy
+  kilni_soft_graph_t* next;       // of all that a caller has to destroy
 };
 
 // A graph ready to run. thread-compatible
@@ -201,7 +201,7 @@ struct kilni_soft_capture_t {
 typedef struct kilni_soft_captured_t {
   kilni_soft_capture_t* capture;
   kilni_soft_dependencies_t at;  // what the next node waits for
-  kiln_cu_graph_node_t* nodes;   // what was told of it
+  kiln_cu_graph_node_t* nodes;   // its access settings
   kiln_cu_graph_edge_t* edges;   // space for `told`
   size_t told;
   const char* forked_by;  // the call; NULL: it began the capture
@@ -317,7 +317,8 @@ kiln_cu_result_t kilni_soft_doing_work(kilni_soft_driver_t* driver,
 
 // ---- soft_graph_node.c ----
 
-// What `params` ask of a node of `graph`; what the driver tells is put there.
+// What `params` request of a node of `graph`; the driver's answers are stored
+// there.
 kiln_cu_result_t kilni_soft_doing_read(kilni_soft_driver_t* driver,
                                        kilni_soft_graph_t* graph,
                                        kiln_cu_graph_node_params_t* params,
@@ -367,9 +368,9 @@ kiln_cu_result_t kilni_soft_holding_add(kilni_soft_driver_t* driver,
 // The graph lets go of all.
 void kilni_soft_holdings_free(kilni_soft_driver_t* driver,
                               kilni_soft_graph_t* graph);
-// Calls the destructors of what nobody refers to. Unlocks while it does.
+// Calls the destructors of objects without references. Unlocks meanwhile.
 void kilni_soft_objects_end(kilni_soft_driver_t* driver);
-// Ends them without telling anybody.
+// Ends them without a callback.
 void kilni_soft_objects_forget(kilni_soft_driver_t* driver);
 kilni_soft_value_t* kilni_soft_value_find(const kilni_soft_driver_t* driver,
                                           uint64_t handle);
@@ -422,7 +423,8 @@ kiln_cu_result_t kilni_soft_capture_unsafe(kilni_soft_driver_t* driver,
 kiln_cu_result_t kilni_soft_capture_asked(kilni_soft_driver_t* driver,
                                           kilni_soft_stream_t* stream,
                                           const char* call);
-// The same for work that a graph cannot hold: only of a capture `stream` is in.
+// Does that for work that a graph cannot contain: only of a capture `stream` is
+// in.
 kiln_cu_result_t kilni_soft_capture_refuse(kilni_soft_driver_t* driver,
                                            kilni_soft_stream_t* stream,
                                            const char* call);
@@ -449,7 +451,7 @@ void kilni_soft_capture_forget(kilni_soft_driver_t* driver,
 // A stream ends: so does its capture.
 void kilni_soft_capture_leave(kilni_soft_driver_t* driver,
                               kilni_soft_stream_t* stream);
-// A node, or its graph, is no more.
+// A node, or its graph, has been destroyed.
 void kilni_soft_capture_lose(kilni_soft_driver_t* driver,
                              const kilni_soft_node_t* node);
 

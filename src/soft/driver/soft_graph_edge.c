@@ -25,8 +25,8 @@ typedef struct space_t {
   kiln_cu_graph_edge_t* data;
   size_t space;
   size_t count;
-  bool counts;  // nobody wants more than the number
-  bool lossy;   // an edge is more than this row can tell
+  bool counts;  // only the number is requested
+  bool lossy;   // an edge has data that this row cannot return
 } space_t;
 
 static void graph_edge_put(space_t* space, const kilni_soft_node_t* from,

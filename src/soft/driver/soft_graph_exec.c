@@ -275,7 +275,7 @@ static kiln_cu_result_t check_graph(const kilni_soft_driver_t* driver,
   return KILN_CU_SUCCESS;
 }
 
-// The caller's node of one of a copy that is in the way.
+// The caller's node for the copy's node that prevents the update.
 static kiln_cu_graph_node_t original(const kilni_soft_graph_t* graph,
                                      const kilni_soft_node_t* node) {
   if (node == NULL) return NULL;

@@ -2,11 +2,12 @@
 //
 // soft: a launch of an executable as tasks of the queue.
 //
-// Each node is a task that waits for those its edges come from; a graph inside
-// is its nodes between two marks. So whatever the edges leave open is the
-// queue's choice, and the seed's. Before all of it stands a gate, which waits
-// for the stream, for the launch before of the same executable and for others
-// with the same values; behind it an end, which the stream goes on with.
+// Each node is a task that waits for those its edges come from; an inner graph
+// is its nodes between two marks. So whatever the edges leave unspecified is
+// the queue's choice, and the seed's. Before all of it comes a gate, which
+// waits for the stream, for the previous launch of the same executable and for
+// others with the same values; after it comes an end, with which the stream
+// goes on.
 //
 // A conditional node is a task that decides when its turn comes, and puts the
 // nodes of a body between itself and its end. So do the turns of a loop.
@@ -18,7 +19,7 @@
 #include "soft/driver/soft_graph.h"
 #include "table/cuda_abi.h"
 
-// Slots of a conditional node's end: the node, and what it put behind itself.
+// Slots of a conditional node's end: the node, and the tasks that it appended.
 enum { END_SLOTS = 3 };
 
 // An event that a node records.
@@ -255,7 +256,7 @@ void kilni_soft_flight_end(kilni_soft_driver_t* driver,
   kilni_base_free(driver->host.allocator, flight, sizeof(*flight));
 }
 
-// The values that start anew with each launch; `*inout_gate` is behind them.
+// The values that are reset by each launch; `*inout_gate` comes after them.
 static kiln_cu_result_t plan_values(plan_t* plan,
                                     const kilni_soft_graph_t* graph,
                                     kilni_soft_task_t** inout_gate) {
@@ -394,7 +395,7 @@ static const kilni_soft_graph_t* graph_launch_choose(
   return chosen < count ? node->as.condition.bodies[chosen] : NULL;
 }
 
-// The body's nodes, and behind them a mark, or the next turn of a loop.
+// The body's nodes, followed by a mark, or the next iteration of a loop.
 static kiln_cu_result_t plan_body(plan_t* plan, const kilni_soft_work_t* work,
                                   const kilni_soft_graph_t* body,
                                   kilni_soft_task_t** out_last) {
@@ -459,9 +460,9 @@ kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
   kilni_soft_task_t* end = task->work.as.condition.end;
   uint32_t value = 0;
   kiln_cu_result_t result = KILN_CU_ERROR_ILLEGAL_ADDRESS;
-  kilni_soft_fault_of_work(out_fault, task,
-                           "a conditional node of a graph asked for a value "
-                           "that is gone");
+  kilni_soft_fault_of_work(
+      out_fault, task,
+      "a conditional node of a graph reads a value that no longer exists");
   if (!graph_launch_read_value(driver, node, &value)) return result;
   const kilni_soft_graph_t* body = graph_launch_choose(node, value);
   if (body == NULL) return KILN_CU_SUCCESS;
@@ -470,8 +471,8 @@ kiln_cu_result_t kilni_soft_condition_run(kilni_soft_driver_t* driver,
       kilni_soft_queue_is_alone(driver)) {
     kilni_soft_fault_of_work(
         out_fault, task,
-        "a loop of a graph never ends: its value is %u after %u turns, and no "
-        "kernel is there that would set it",
+        "a loop of a graph never ends: its value is %u after %u iterations, "
+        "and it has no kernel that would set it",
         (unsigned)value, (unsigned)task->work.as.condition.turns);
     out_fault->kind = KILN_FAULT_GRAPH_LOOP;
     return KILN_CU_ERROR_LAUNCH_TIMEOUT;

@@ -33,7 +33,7 @@ static kiln_cu_result_t graph_node_begin(
   return kilni_soft_leave(adding->driver, result);
 }
 
-// Adds it, if `result` says that it may be, and leaves.
+// Adds it, if `result` is success, and leaves.
 static kiln_cu_result_t graph_node_finish(adding_t* adding, uint32_t type,
                                           kiln_cu_result_t result,
                                           kiln_cu_graph_node_t* node) {
@@ -53,7 +53,7 @@ static kiln_cu_result_t graph_node_finish(adding_t* adding, uint32_t type,
   return kilni_soft_leave(adding->driver, result);
 }
 
-// ---- What a node may be told ----
+// ---- What may be set of a node ----
 
 static kiln_cu_result_t graph_node_read_host(const kiln_cu_host_node_t* params,
                                              kilni_soft_doing_t* out_doing) {
@@ -456,7 +456,7 @@ void kilni_soft_doing_replace(kilni_soft_driver_t* driver,
   if (node->type == KILN_CU_GRAPH_NODE_TYPE_GRAPH) node->as.child->of = node;
 }
 
-// Whether a node may be told something else of its kind.
+// Whether a node may be given other work of its kind.
 static bool is_settable(uint32_t type) {
   return type != KILN_CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
          type != KILN_CU_GRAPH_NODE_TYPE_MEM_FREE &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: what graphs hold: user objects, the values that conditional nodes ask
-// for, and the memory of allocation nodes.
+// soft: what graphs own: user objects, the values that conditional nodes read,
+// and the memory of allocation nodes.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -399,7 +399,7 @@ void kilni_soft_graphs_forget(kilni_soft_driver_t* driver,
   }
 }
 
-// ---- What a device tells of that memory ----
+// ---- What a device reports of that memory ----
 
 static kiln_cu_result_t graph_object_row_trim(kiln_cu_device_t device) {
   kilni_soft_driver_t* driver;

@@ -3,7 +3,7 @@
 // soft: the driver's handles as values that can be checked.
 //
 // A handle holds its kind, a slot and the slot's generation, so that a handle
-// that was destroyed, made up or of another kind is found out and never
+// that was destroyed, made up or of another kind is detected and never
 // followed. The driver front's lock guards it.
 #ifndef KILN_SRC_SOFT_DRIVER_SOFT_HANDLE_H_
 #define KILN_SRC_SOFT_DRIVER_SOFT_HANDLE_H_

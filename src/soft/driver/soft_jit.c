@@ -37,7 +37,7 @@ kiln_cu_result_t kilni_soft_jit_read(unsigned int count,
         out_jit->wall_time = &values[i];
         break;
       default:
-        // Hints for a compiler that this device has not.
+        // Hints for a compiler, which this device does not have.
         if (options[i] >= KNOWN_JIT_OPTIONS) return KILN_CU_ERROR_INVALID_VALUE;
         break;
     }

@@ -9,8 +9,8 @@
 
 enum { KILNI_SOFT_MESSAGE_BYTES = 2048 };
 
-// The log buffers of a load or a link, and where to say how much was written:
-// into the caller's own list of values. thread-compatible
+// The log buffers of a load or a link, and where to store how much was written:
+// in the caller's own list of values. thread-compatible
 struct kilni_soft_jit_t {
   char* error;
   size_t error_space;

@@ -53,7 +53,7 @@ static kiln_cu_result_t enter_occupancy(kiln_cu_function_t function, bool good,
   return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_HANDLE);
 }
 
-// As a GPU's compiler says it: none takes more, what is over is spilled.
+// The limit of a GPU's compiler: no kernel takes more, the excess is spilled.
 static int register_count(const kilni_soft_entry_t* entry) {
   return entry->register_count < REGISTERS_MOST ? (int)entry->register_count
                                                 : REGISTERS_MOST;
@@ -177,7 +177,7 @@ kiln_cu_result_t kilni_soft_kernel_param(const kilni_soft_kernel_t* kernel,
                                          size_t index, size_t* offset,
                                          size_t* bytes) {
   const kilni_soft_entry_t* entry = kernel->entry;
-  // The driver says an index behind the last parameter like this, too.
+  // The driver returns this for an index past the last parameter, too.
   if (index >= entry->param_count) return KILN_CU_ERROR_INVALID_VALUE;
   *offset = entry->params[index].offset;
   if (bytes != NULL) *bytes = entry->params[index].bytes;
@@ -202,7 +202,7 @@ static int kernel_least(int a, int b) {
   return a < b ? a : b;
 }
 
-// Blocks of `block_size` threads that one SM holds at once; 0 if one is too
+// Blocks of `block_size` threads that fit one SM at once; 0 if one is too
 // large.
 static int blocks_per_sm(const kilni_soft_kernel_t* kernel, int block_size,
                          size_t dynamic_bytes) {

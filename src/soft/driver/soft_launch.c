@@ -21,7 +21,7 @@ typedef struct launch_t {
   const kiln_cu_launch_attribute_t* attributes;
   unsigned int attribute_count;
   bool cooperative;
-  bool clustered;  // its clusters are said
+  bool clustered;  // its clusters are specified
   bool early;      // it may begin before the kernel in front has ended
   const char* call;
 } launch_t;
@@ -245,7 +245,7 @@ static kiln_cu_result_t launch_take_attributes(
   return KILN_CU_SUCCESS;
 }
 
-// Nobody may rely on an event before the kernel's end: it is that.
+// Code must not rely on an event before the kernel's end: so it is the end.
 static void record_events(kilni_soft_driver_t* driver,
                           const recorded_t* recorded, kilni_soft_task_t* task) {
   for (unsigned int i = 0; i < recorded->count; i++) {

@@ -22,7 +22,7 @@ enum {
   LOG_LIMIT = 64 << 20,
 };
 
-// A link under way. thread-compatible
+// A link in progress. thread-compatible
 struct kilni_soft_link_t {
   kilni_soft_context_t* context;
   uint64_t handle;
@@ -159,10 +159,10 @@ static kiln_cu_result_t link_row_destroy(kiln_cu_link_state_t link) {
 
 // ---- Work without the lock ----
 
-// Reading and merging texts may take long, and nobody else waits for it: the
-// lock is given up, and what belongs to the link is taken along. A link is
-// used by one thread at a time: another call on it is refused meanwhile. If it
-// is ended meanwhile, what was taken along is ended here.
+// Reading and merging texts may take long, and other calls do not wait for it:
+// the lock is released, and the link's data is moved out. A link is used by one
+// thread at a time: another call on it is refused meanwhile. If it is ended
+// meanwhile, its data is ended here.
 
 static void take_along(kilni_soft_driver_t* driver, kilni_soft_link_t* link,
                        kilni_soft_link_t* out_taken) {
@@ -242,7 +242,7 @@ static kiln_cu_result_t link_read_part(kiln_allocator_t allocator,
   return kilni_soft_result(status);
 }
 
-// Whether the device links this kind at all; says why not.
+// Whether the device links this kind at all; reports why not.
 static kiln_cu_result_t link_check_type(kilni_soft_link_t* link,
                                         kiln_cu_jit_input_t type,
                                         const char* name) {
@@ -251,7 +251,7 @@ static kiln_cu_result_t link_check_type(kilni_soft_link_t* link,
   link_note(link, name,
             type == KILN_CU_JIT_INPUT_NVVM
                 ? "the software device links PTX, and this is NVVM IR"
-                : "the software device links PTX, and this is no PTX");
+                : "the software device links PTX, and this is not PTX");
   return type == KILN_CU_JIT_INPUT_NVVM ? KILN_CU_ERROR_NOT_SUPPORTED
                                         : KILN_CU_ERROR_NO_BINARY_FOR_GPU;
 }
@@ -268,7 +268,7 @@ static kiln_cu_result_t link_take(kiln_allocator_t allocator,
   if (result != KILN_CU_SUCCESS) return result;
   kilni_soft_part_t* part = &link->parts[link->part_count];
   memset(part, 0, sizeof(*part));
-  link->part_count++;  // so that what it holds is ended with the link
+  link->part_count++;  // so that its data is ended with the link
   return link_read_part(allocator, link, part, data, size, name);
 }
 

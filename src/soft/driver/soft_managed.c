@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // soft: rows of hints about managed memory. It is the host's, and stays where
-// it is: a hint is checked, kept for the whole allocation and told again.
-// Memory that is discarded gets a pattern, as fresh memory does.
+// it is: a hint is checked, kept for the whole allocation and returned by
+// queries. Memory that is discarded gets a pattern, as fresh memory does.
 #include <string.h>
 
 #include "soft/driver/soft_driver.h"
@@ -13,8 +13,8 @@ static const kilni_soft_work_t kMark = {.kind = KILNI_SOFT_TASK_MARK};
 
 enum {
   DISCARDED = 0xd1,
-  // What `flags` of an allocation hold. A place is a device's number and 2, or
-  // 1 for the host, or 0 for none.
+  // The contents of `flags` of an allocation. A place is a device's number and
+  // 2, or 1 for the host, or 0 for none.
   READ_MOSTLY = 1,
   PREFERRED_SHIFT = 4,
   PREFETCHED_SHIFT = 8,
@@ -36,7 +36,7 @@ static int managed_device_of(uint32_t place) {
   return place == HOST_PLACE ? KILN_CU_DEVICE_CPU : (int)place - 2;
 }
 
-// The managed allocation that holds all of a range.
+// The managed allocation that contains all of a range.
 static bool managed_find(kilni_soft_driver_t* driver, uint64_t address,
                          uint64_t bytes, kilni_soft_alloc_t* out_alloc) {
   return kilni_soft_memory_query(driver->memory, address, out_alloc) &&
@@ -168,7 +168,7 @@ static kiln_cu_result_t managed_row_attribute(
                           good ? KILN_CU_SUCCESS : KILN_CU_ERROR_INVALID_VALUE);
 }
 
-// One range of a batch: its bytes are nobody's from here on.
+// One range of a batch: its bytes are undefined from here on.
 static kiln_cu_result_t managed_discard(kilni_soft_driver_t* driver,
                                         kilni_soft_stream_t* where,
                                         uint64_t address, uint64_t bytes) {

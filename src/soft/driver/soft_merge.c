@@ -13,7 +13,7 @@
 // What becomes of a statement.
 typedef enum fate_t {
   STAYS = 0,
-  GOES,        // another text says it
+  GOES,        // another text has it
   DECLARES,    // its definition goes, and so a declaration stays
   FOLLOWS,     // a declaration of what another text defines
   COMES_FIRST  // above all others
@@ -28,7 +28,7 @@ typedef struct item_t {
   kiln_string_view_t definition;  // FOLLOWS: linkage of the definition
 } item_t;
 
-// A merge under way. one-thread
+// A merge in progress. one-thread
 typedef struct merge_t {
   kiln_allocator_t allocator;
   const kilni_soft_part_t* parts;
@@ -248,7 +248,7 @@ static group_t merge_find(const merge_t* merge, kiln_string_view_t name) {
   return group_at(merge, low);
 }
 
-// ---- What nobody defines ----
+// ---- What no text defines ----
 
 // The device supplies these.
 static bool is_supplied(const char* name) {

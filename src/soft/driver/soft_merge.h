@@ -20,8 +20,8 @@ typedef struct kilni_soft_part_t {
 
 // Adds the one text to `out_text`, or what is wrong to `out_errors`, a line
 // each in the driver's words; then the text is of no use. What was left out of
-// the text (debug sections: they say where in their own text things are) is
-// said in `out_infos`. OUT_OF_MEMORY.
+// the text (debug sections: they refer to places in their own text) is reported
+// in `out_infos`. OUT_OF_MEMORY.
 kiln_status_t kilni_soft_merge(kiln_allocator_t allocator,
                                const kilni_soft_part_t* parts, size_t count,
                                kilni_base_str_t* out_text,

@@ -3,8 +3,8 @@
 // soft: rows that load modules and find what is in them.
 //
 // The device reads PTX text. A cubin or fatbin is refused as a GPU refuses one
-// for another architecture. What the reader or the decoder has to say goes to
-// the error log buffer that cuModuleLoadDataEx may bring.
+// for another architecture. Messages of the reader or the decoder go to the
+// error log buffer that cuModuleLoadDataEx may receive.
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@
 
 enum {
   SM_MAJOR_MINOR = 90,
-  // A text without a NUL in so many bytes is no PTX.
+  // A text without a NUL in so many bytes is not PTX.
   TEXT_LIMIT = 256 << 20,
 };
 
@@ -66,7 +66,7 @@ kiln_cu_result_t kilni_soft_check_target(const kilni_image_ptx_module_t* tree,
   return KILN_CU_SUCCESS;
 }
 
-// The text's length, or the result for what is no text.
+// The text's length, or the result for what is not a text.
 static kiln_cu_result_t check_image(const void* image, size_t* out_size,
                                     char* message) {
   const char* text = image;
@@ -256,7 +256,7 @@ static kiln_cu_result_t enter_module(kilni_soft_needs_t needs,
 
 void kilni_soft_module_end(kilni_soft_driver_t* driver,
                            kilni_soft_module_t* module) {
-  // First nobody finds it any more, then what runs of it ends.
+  // First it can no longer be found, then its running work ends.
   kilni_soft_module_unhandle(driver, module);
   kilni_soft_module_t** link = &module->context->modules;
   while (*link != module) link = &(*link)->next;

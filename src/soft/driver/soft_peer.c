@@ -4,8 +4,8 @@
 //
 // Every pair of devices can. Access is of a context and to a context: it ends
 // with either, and a kernel without it meets an illegal address. Copies need
-// none, and neither does memory of the host. Pools and mappings say for
-// themselves who may use them (soft_pool.c, soft_virtual.c).
+// none, and neither does memory of the host. Pools and mappings define
+// themselves which devices may use them (soft_pool.c, soft_virtual.c).
 #include "soft/driver/soft_driver.h"
 #include "table/cuda_table.h"
 
@@ -61,7 +61,7 @@ static kiln_cu_result_t enter_access(kiln_cu_context_t peer, bool good,
   if (*out_peer == NULL) {
     return kilni_soft_leave(*out_driver, KILN_CU_ERROR_INVALID_CONTEXT);
   }
-  // As driver 580 says of the context itself.
+  // As driver 580 returns for the context itself.
   if (*out_peer == kilni_soft_current(*out_driver)) {
     return kilni_soft_leave(*out_driver, KILN_CU_ERROR_PEER_ACCESS_UNSUPPORTED);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // soft: where work was that a time limit ends: in a loop of a graph, or in a
-// wait for a value. Of a kernel its own end says that (soft_queue.c).
+// wait for a value. A kernel's own end reports that (soft_queue.c).
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -115,7 +115,7 @@ kiln_cu_result_t kilni_soft_pool_take(kilni_soft_driver_t* driver,
   }
   // Counted first: allocating may wait, and the pool must not end meanwhile.
   pool->used += rounded;
-  // Host memory is of whoever asks for it.
+  // Host memory belongs to the device that asks for it.
   uint32_t device =
       pool->kind == KILNI_SOFT_ALLOC_ASYNC ? pool->device : context->device;
   kiln_cu_result_t result =
@@ -384,8 +384,8 @@ static bool pool_is_device(const kilni_soft_driver_t* driver,
          kilni_soft_is_device(driver, location->id);
 }
 
-// A device may not be shut out of its own memory, and managed memory is
-// everybody's.
+// A device cannot lose access to its own memory, and managed memory is
+// accessible to all.
 static bool may_set(const kilni_soft_driver_t* driver,
                     const kilni_soft_pool_t* pool,
                     const kiln_cu_mem_access_desc_t* access) {

@@ -38,9 +38,10 @@ static kiln_status_t read_check(const kiln_host_t* host, wish_t* wish) {
     wish->exact = false;
   } else if (text != NULL && strcmp(text, "exact") != 0) {
     return kilni_base_status_with_fix(
-        KILNI_FAIL(INVALID_ARGUMENT,
-                   "KILN_SOFT_CHECK is \"%s\", which is no kind of check",
-                   text),
+        KILNI_FAIL(
+            INVALID_ARGUMENT,
+            "KILN_SOFT_CHECK is \"%s\", which is not a kind of address check",
+            text),
         "set KILN_SOFT_CHECK to exact or page, or unset it");
   }
   return kiln_ok();
@@ -73,9 +74,10 @@ static kiln_status_t read_report(const kiln_host_t* host, wish_t* wish) {
     uint32_t bits = report_of(text, length);
     if (bits == 0) {
       return kilni_base_status_with_fix(
-          KILNI_FAIL(INVALID_ARGUMENT,
-                     "the software device looks for no error called \"%.*s\"",
-                     (int)(length < 64 ? length : 64), text),
+          KILNI_FAIL(
+              INVALID_ARGUMENT,
+              "the software device cannot look for an error named \"%.*s\"",
+              (int)(length < 64 ? length : 64), text),
           "use unwritten, freed or all (`soft_report`, KILN_SOFT_REPORT), or "
           "leave it unset");
     }
@@ -96,7 +98,7 @@ static kiln_status_t provide_read_order(const kiln_host_t* host, wish_t* wish) {
   if (wish->latest) return kiln_ok();
   return kilni_base_status_with_fix(
       KILNI_FAIL(INVALID_ARGUMENT,
-                 "the software device has no order called \"%s\"", text),
+                 "the software device has no order of work named \"%s\"", text),
       "use auto or latest (`soft_order`, KILN_SOFT_ORDER), or leave it unset");
 }
 
@@ -107,7 +109,7 @@ kiln_status_t kilni_soft_check_modes(const kiln_host_t* host,
   return provide_read_order(host, &wish);
 }
 
-// Which pages are whose is known by byte only.
+// The owner of memory is known by byte only, not by page.
 static kiln_status_t read_devices(const kiln_host_t* host, wish_t* wish) {
   uint64_t devices = wish->given.device_count;
   if (devices == 0) {
@@ -126,10 +128,10 @@ static kiln_status_t read_devices(const kiln_host_t* host, wish_t* wish) {
   if (devices > 1 && !wish->exact) {
     return kilni_base_status_with_fix(
         KILNI_FAIL(INVALID_ARGUMENT,
-                   "address checks by page do not tell the memory of %llu "
-                   "software devices apart",
+                   "address checks by page cannot distinguish the memory of "
+                   "%llu software devices",
                    (unsigned long long)devices),
-        "set KILN_SOFT_CHECK to exact, or take one device");
+        "set KILN_SOFT_CHECK to exact, or use one device");
   }
   wish->devices = (uint32_t)devices;
   return kiln_ok();
@@ -211,8 +213,8 @@ static void destroy_driver(kilni_soft_driver_t* driver) {
     kilni_soft_context_clear(driver, &driver->contexts[i]);
   }
   kilni_soft_graphs_clear(driver);
-  // Behind a fault nobody is told, as by a driver: who made the objects cannot
-  // have waited for that.
+  // After a fault there is no callback, as with a driver: the owner of the
+  // objects cannot have waited for it.
   if (faulted) kilni_soft_objects_forget(driver);
   kilni_soft_objects_end(driver);
   kilni_soft_pools_clear(driver);
@@ -253,9 +255,10 @@ static kiln_status_t choose_lanes(const char* name,
   *out_lanes = kilni_soft_lanes_choose(name);
   if (*out_lanes != NULL) return kiln_ok();
   return kilni_base_status_with_fix(
-      KILNI_FAIL(UNSUPPORTED,
-                 "this machine has no lane code \"%s\" for the software device",
-                 name),
+      KILNI_FAIL(
+          UNSUPPORTED,
+          "this machine cannot run the lane code \"%s\" of the software device",
+          name),
       "set KILN_SOFT_LANES to auto, plain, avx2 or avx512, as the CPU allows");
 }
 
@@ -395,7 +398,7 @@ static kiln_status_t check_agreement(const kilni_soft_driver_t* driver,
     return provide_disagree("number of devices");
   }
   if (given->report != NULL && wish->report != driver->report) {
-    return provide_disagree("choice of errors to look for");
+    return provide_disagree("set of errors to look for");
   }
   if (given->order != NULL && wish->latest != driver->latest) {
     return provide_disagree("order of work");

@@ -51,15 +51,15 @@ static void add_worker(kilni_soft_driver_t* driver) {
   no_more_workers(queue);
 }
 
-// Something is ready: somebody who waits for work gets it, or one more worker.
+// Something is ready: a waiting worker gets it, or one more is started.
 static void wake_for_ready(kilni_soft_driver_t* driver) {
   kilni_soft_queue_t* queue = &driver->queue;
   if (queue->ready_count > queue->idle) add_worker(driver);
   kilni_base_cond_signal(&queue->work);
 }
 
-// Whoever begins with a kernel calls two more, who each call two: no worker is
-// woken or started for a kernel whose blocks are gone by then.
+// A worker that begins a kernel wakes two more, which each wake two: no worker
+// is woken or started for a kernel whose blocks are all taken by then.
 static void call_help(kilni_soft_driver_t* driver,
                       const kilni_soft_task_t* task) {
   kilni_soft_queue_t* queue = &driver->queue;
@@ -155,8 +155,8 @@ static void queue_make_ready(kilni_soft_driver_t* driver,
     return;
   }
   task->is_ready = true;
-  // Space for every pending task was made when it was issued. The list is kept
-  // in the order of tickets, so that no choice depends on who was done first.
+  // Space for every pending task was made when it was issued. The list is
+  // sorted by ticket, so that no choice depends on which task was done first.
   size_t at = queue->ready_count++;
   for (; at > 0 && queue->ready[at - 1]->ticket > task->ticket; at--) {
     queue->ready[at] = queue->ready[at - 1];
@@ -180,8 +180,8 @@ static void begin_if_it_may(kilni_soft_driver_t* driver,
   }
 }
 
-// The kernel in front of `task` has ended: its waits are over, and it goes on
-// if it was put aside.
+// The kernel before `task` has ended: its waits are over, and it goes on if it
+// was put aside.
 static void let_go_on(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
                       kilni_soft_task_t** list) {
   kilni_soft_grid_t* grid = task->work.as.grid;
@@ -193,7 +193,7 @@ static void let_go_on(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
   }
 }
 
-// The task in front of `task` is done.
+// The task before `task` is done.
 static void queue_let_go(kilni_soft_driver_t* driver, kilni_soft_task_t* task,
                          kilni_soft_task_t** list) {
   task->ahead = NULL;
@@ -241,9 +241,9 @@ static void queue_finish(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   finish_list(driver, task);
 }
 
-// The kernel of `task` has ended, or never begins. Those behind it that wait
-// for it alone go on; whatever else a stream orders sees it done when what is
-// in front of it is, so that nothing but griddepcontrol.wait can pass by.
+// The kernel of `task` has ended, or never begins. Later ones that wait for it
+// alone go on; all other work in stream order sees it done when the work before
+// it is done, so that only griddepcontrol.wait can overtake.
 static void end_kernel(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   if (task->ahead == NULL) {
     queue_finish(driver, task);
@@ -330,7 +330,7 @@ static bool runs(const kilni_soft_queue_t* queue,
   return false;
 }
 
-// Whether somebody else has asked to wait for `task`.
+// Whether other code has asked to wait for `task`.
 static bool has_others(const kilni_soft_task_t* task) {
   const kilni_soft_edge_t* edge = task->waiters;
   while (edge != NULL &&
@@ -410,10 +410,10 @@ void kilni_soft_queue_give_up(kilni_soft_driver_t* driver,
   if (others && place->kind != KILN_FAULT_NONE) *fault = *place;
 }
 
-// The first fault is told to the log, without the lock, and only then made
-// known and sticky, and what runs stopped: whoever waits and gets the error
-// finds the story in the log. Others that come meanwhile are the same story's,
-// and are dropped.
+// The first fault is logged, without the lock, and only then made known and
+// sticky, and running work stopped: a waiting caller that gets the error finds
+// the report in the log. Later faults belong to the same report, and are
+// dropped.
 static void fail_context(kilni_soft_driver_t* driver,
                          const kilni_soft_task_t* task, kiln_cu_result_t result,
                          kiln_fault_t* fault) {
@@ -600,14 +600,14 @@ static void queue_run_kernel(kilni_soft_driver_t* driver,
   if (--task->inside != 0) return;
   queue_take_out(&queue->running, task);
   if (kilni_soft_grid_is_aside(grid)) {
-    // Somebody may have let it go meanwhile.
+    // It may have been released meanwhile.
     kilni_soft_task_t* list = NULL;
     if (task->ahead == NULL || task->ahead->over) {
       queue_make_ready(driver, task, &list);
     }
     return;
   }
-  // From here on nobody else may meet it: the lock is given away below.
+  // From here on no other thread may find it: the lock is released below.
   task->work.as.grid = NULL;
   queue->executed += kilni_soft_grid_executed(grid);
   const kilni_soft_profile_t* profile = kilni_soft_grid_profile(grid);
@@ -624,10 +624,10 @@ static void queue_run_kernel(kilni_soft_driver_t* driver,
 static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task);
 static kilni_soft_task_t* queue_take_at(kilni_soft_queue_t* queue, uint64_t at);
 
-// Lets a conditional node decide, which may put tasks behind it. A loop that
-// does not change its own value lets others go first, whatever the order is:
-// one of them may. Where others are at work it is put aside meanwhile: its
-// turns hold the lock that they need.
+// Lets a conditional node decide, which may append tasks. A loop that does not
+// change its own value lets others go first, whatever the order is: one of them
+// may change it. Where others are at work it is put aside meanwhile: its
+// iterations lock what they need.
 static void run_condition(kilni_soft_driver_t* driver,
                           kilni_soft_task_t* task) {
   kiln_fault_t fault;
@@ -698,7 +698,7 @@ static kilni_soft_task_t* queue_take_at(kilni_soft_queue_t* queue,
   return task;
 }
 
-// With `all` also what nobody wants.
+// With `all` also work that no caller waits for.
 static kilni_soft_task_t* take_ready(kilni_soft_queue_t* queue, bool all) {
   if (queue->ready_count == 0) return NULL;
   uint64_t chosen = 0;
@@ -744,8 +744,8 @@ static void start_task(kilni_soft_driver_t* driver, kilni_soft_task_t* task) {
   }
 }
 
-// What may run while `task` does: a kernel behind it that may begin, or one
-// behind such a kernel that has ended already.
+// What may run while `task` does: a later kernel that may begin, or one after
+// such a kernel that has already ended.
 static kilni_soft_task_t* find_behind(const kilni_soft_queue_t* queue,
                                       const kilni_soft_task_t* task) {
   const kilni_soft_edge_t* edge = task->waiters;
@@ -753,15 +753,15 @@ static kilni_soft_task_t* find_behind(const kilni_soft_queue_t* queue,
     kilni_soft_task_t* owner = edge->owner;
     bool may = !queue->latest || owner->wanted || queue->drainers > 0;
     if (edge->is_ahead && owner->is_ready && may) return owner;
-    // Of those behind it one alone is the stream's next.
+    // Only one of its successors is the stream's next.
     edge = edge->is_ahead && owner->over ? owner->waiters : edge->next;
   }
   return NULL;
 }
 
-// A kernel that has let what comes behind it begin, and was chosen to: that
-// runs now, on the same worker, as far as it comes, and what comes behind that,
-// as far as the seed chooses.
+// A kernel that has let its successor begin, and was chosen to: that runs now,
+// on the same worker, as far as it can, and its successors, as far as the seed
+// chooses.
 void kilni_soft_queue_pause(kilni_soft_grid_t* grid, void* user) {
   enum { MOST_DEPTH = 16 };
   kilni_soft_driver_t* driver = user;
@@ -788,7 +788,7 @@ static void tell_short(kilni_soft_driver_t* driver) {
   kilni_base_mutex_unlock(&driver->lock);
   KILNI_LOG(&driver->host.log, WARNING,
             "the software device has fewer than its %u threads, since the "
-            "system starts no more",
+            "system cannot start more",
             limit);
   kilni_base_mutex_lock(&driver->lock);
 }
@@ -808,7 +808,7 @@ static void watch(kilni_soft_driver_t* driver) {
     start_task(driver, task);
   }
   if (queue->pending != left || queue->watching == NULL) return;
-  // It may be work that nobody has asked for yet that writes the value.
+  // The value may be written by work that no caller waits for yet.
   kilni_soft_task_t* other = queue->wanted > 0 ? take_ready(queue, true) : NULL;
   if (other != NULL) {
     start_task(driver, other);
@@ -851,8 +851,8 @@ static void worker_main(void* user) {
 
 // ---- Start and stop ----
 
-// The first worker starts the second, while the program goes on: nobody waits
-// for that, and no lock is held.
+// The first worker starts the second, while the program goes on: no thread
+// waits for that, and no lock is held.
 static void first_main(void* user) {
   kilni_soft_driver_t* driver = user;
   kilni_soft_queue_t* queue = &driver->queue;

@@ -38,7 +38,7 @@ typedef struct kilni_soft_node_t kilni_soft_node_t;
 // One end of a copy. thread-compatible
 typedef struct kilni_soft_end_t {
   uint64_t address;
-  uint32_t known;  // lies in device memory's table; otherwise plain host bytes
+  uint32_t known;  // is in device memory's table; otherwise plain host bytes
   uint32_t reserved;
 } kilni_soft_end_t;
 
@@ -94,7 +94,7 @@ typedef struct kilni_soft_work_t {
     struct {
       kilni_soft_flight_t* flight;  // kept by its end
       const kilni_soft_node_t* node;
-      kilni_soft_task_t* end;  // what comes behind the node waits for it
+      kilni_soft_task_t* end;  // the node's successors wait for it
       uint32_t turns;          // of a loop, so far
     } condition;
     kilni_soft_flight_t* flight;  // owned once issued
@@ -124,14 +124,14 @@ struct kilni_soft_task_t {
   uint32_t blockers;  // tasks it still waits for
   uint32_t inside;    // workers in its kernel
   bool done;
-  bool wanted;  // somebody waits for it or asked after it
+  bool wanted;  // a caller waits for it or queried it
   // Of a kernel that may begin before the one in front has ended: that one, and
   // how many are in each other's turns. It is done when that one is.
   kilni_soft_task_t* ahead;  // NULL once it is done
   uint32_t depth;
   bool is_ready;  // in the list of those
   bool begun;     // a worker was in its kernel, which may be put aside
-  bool released;  // all its blocks let what comes behind begin
+  bool released;  // all its blocks let the successor begin
   bool over;      // its kernel has ended; but for `ahead` it is done
   bool given_up;  // it is skipped, or its kernel cancelled
   kilni_soft_edge_t* waiters;
@@ -154,13 +154,13 @@ typedef struct kilni_soft_queue_t {
   uint32_t thread_count;
   uint32_t idle;          // of them, those that wait or have not begun
   bool more_threads;      // false: the system gave no more
-  bool short_of_threads;  // that is still to be told
+  bool short_of_threads;  // that is still to be reported
   bool stopping;
-  // One worker and a seed: work starts only when somebody waits for it, so that
+  // One worker and a seed: work starts only when a caller waits for it, so that
   // the order depends on the calls and the seed alone.
   bool lazy;
-  // Work starts only when somebody waits for it or for what comes behind it,
-  // and of that the last issued first, or, with a seed, any.
+  // Work starts only when a caller waits for it or for a successor, the last
+  // issued first, or, with a seed, in any order.
   bool latest;
   uint64_t seed;
   uint64_t random;
@@ -227,9 +227,9 @@ kiln_cu_result_t kilni_soft_task_new(kilni_soft_driver_t* driver,
                                      const kilni_soft_work_t* work,
                                      size_t space,
                                      kilni_soft_task_t** out_task);
-// Says that `task`, not committed yet, waits for `blocker` (may be NULL).
+// Makes `task`, not committed yet, wait for `blocker` (may be NULL).
 void kilni_soft_task_after(kilni_soft_task_t* task, kilni_soft_task_t* blocker);
-// The same of one that is committed and not done, in place of edge `slot`,
+// Does that for one that is committed and not done, in place of edge `slot`,
 // whose blocker is done.
 void kilni_soft_task_after_too(kilni_soft_task_t* task, size_t slot,
                                kilni_soft_task_t* blocker);

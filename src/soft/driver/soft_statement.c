@@ -30,7 +30,7 @@ static bool statement_goes_on(char c) {
          c == '$';
 }
 
-// Behind blanks and comments.
+// After blanks and comments.
 static size_t statement_skip(kiln_string_view_t text) {
   size_t at = 0;
   while (at < text.size) {
@@ -141,7 +141,7 @@ static kilni_soft_statement_kind_t statement_kind_of(kiln_string_view_t first) {
   return KILNI_SOFT_STATEMENT_VARIABLE;  // or a function: seen later
 }
 
-// What one word of a declaration says.
+// The meaning of one word of a declaration.
 static void note_word(kilni_soft_statement_t* statement,
                       const kilni_soft_word_t* word) {
   static const char* const kLinkage[] = {".extern", ".visible", ".weak",

@@ -25,7 +25,7 @@ typedef struct kilni_soft_word_t {
   kiln_string_view_t text;
 } kilni_soft_word_t;
 
-// The next word of `*inout_rest`, which moves behind it. Comments and blanks
+// The next word of `*inout_rest`, which moves past it. Comments and blanks
 // before it are skipped.
 kilni_soft_word_t kilni_soft_word_next(kiln_string_view_t* inout_rest);
 
@@ -47,7 +47,7 @@ typedef struct kilni_soft_statement_t {
   bool has_several;            // variables of one statement
   kiln_string_view_t text;     //
   kiln_string_view_t first;    // its first word
-  kiln_string_view_t second;   // the word behind it
+  kiln_string_view_t second;   // the following word
   kiln_string_view_t name;     // of what it declares
   kiln_string_view_t linkage;  // ".extern" and its like; empty: none
   const char* head_end;        // before `{`, `=` or `;`

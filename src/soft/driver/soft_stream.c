@@ -156,7 +156,7 @@ static kiln_cu_result_t stream_row_synchronize(kiln_cu_stream_t stream) {
   result = kilni_soft_capture_asked(driver, found, "cuStreamSynchronize");
   if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);
   if (stream_is_legacy(found)) {
-    // A place in its order comes behind the blocking streams too.
+    // A place in its order comes after the blocking streams too.
     kilni_soft_task_t* mark;
     result = kilni_soft_queue_issue(driver, found, &kMark, NULL, &mark);
     if (result != KILN_CU_SUCCESS) return kilni_soft_leave(driver, result);

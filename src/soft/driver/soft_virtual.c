@@ -197,7 +197,7 @@ static kiln_cu_result_t row_map(kiln_cu_deviceptr_t address, size_t bytes,
                                 size_t offset, kiln_cu_mem_handle_t handle,
                                 unsigned long long flags) {
   kilni_soft_driver_t* driver;
-  // As driver 580 says of a page of a handle: it maps the whole or nothing.
+  // As driver 580 returns for a page of a handle: it maps the whole or nothing.
   kiln_cu_result_t result =
       offset != 0 ? KILN_CU_ERROR_NOT_SUPPORTED
                   : good_if(flags == 0 && virtual_is_whole(bytes) &&

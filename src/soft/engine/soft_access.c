@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: the checked way from a device address to host memory, one lane at a
-// time. The handlers of loads and stores look at whole warps first
+// soft: the checked translation of a device address to host memory, one lane at
+// a time. The handlers of loads and stores look at whole warps first
 // (soft_ops_memory.c) and come here when that is not enough.
 #include "soft/engine/soft_state.h"
 

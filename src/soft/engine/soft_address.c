@@ -36,7 +36,7 @@ static uint64_t lane_address(const kilni_soft_warp_t* warp,
   }
 }
 
-// What an access of one register says by its operation; false for others.
+// What the operation of a one-register access defines; false for others.
 static bool scalar_access(uint32_t op, kilni_soft_address_t* access) {
   switch (op) {
 #define SIZED(name, space_, bits)              \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: where the lanes of an instruction access memory, for those who look at
-// it before it runs: the counts and the watch. Handlers find that out in ways
-// of their own, which are faster.
+// soft: where the lanes of an instruction access memory, for code that looks at
+// it before it runs: the counts and the watch. Handlers find that out by faster
+// methods of their own.
 #ifndef KILN_SRC_SOFT_ENGINE_SOFT_ADDRESS_H_
 #define KILN_SRC_SOFT_ENGINE_SOFT_ADDRESS_H_
 

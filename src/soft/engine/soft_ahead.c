@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: kernels that begin before the one in front of them on the stream has
-// ended (programmatic stream serialization), under a seed.
+// soft: kernels that begin before the preceding one on the stream has ended
+// (programmatic stream serialization), under a seed.
 //
-// A grid that is held runs its blocks until they wait for the kernel in front
+// A held grid runs its blocks until they wait for the preceding kernel
 // (griddepcontrol.wait), and is then put aside, a worker's blocks at a time;
-// once it is let go, whoever comes takes them up. A block lets what comes
-// behind begin by griddepcontrol.launch_dependents, or by its end. Which kernel
-// is in front and when that is over is the driver front's to know.
+// once it is released, any worker resumes them. A block lets the next kernel
+// begin by griddepcontrol.launch_dependents, or by its end. The driver front
+// knows which kernel precedes and when it ends.
 #include "soft/engine/soft_state.h"
 
 void kilni_soft_block_say(kilni_soft_block_t* block) {

@@ -49,7 +49,7 @@ static void async_complete(phase_t* p) {
   p->parity ^= 1u;
 }
 
-// False where PTX says that the operation has no meaning.
+// False where PTX leaves the operation undefined.
 static bool async_arrive(phase_t* p, uint32_t count, bool drops) {
   if (count == 0 || count > p->pending) return false;
   if (drops) {
@@ -163,7 +163,7 @@ const kilni_soft_instr_t* kilni_soft_mbarrier(kilni_soft_run_t* run,
   for (uint32_t m = exec; m; m &= m - 1) {
     if (!one_lane(run, instr, (uint32_t)__builtin_ctz(m))) return NULL;
   }
-  // Who tries gives its turn away at the next branch backward.
+  // A thread that tries yields its turn at the next branch backward.
   if (instr->aux & KILNI_SOFT_MBARRIER_TRY) run->warp.budget = 1;
   return instr + 1;
 }

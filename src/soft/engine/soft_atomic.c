@@ -72,7 +72,7 @@ static void order_around(kilni_soft_grid_t* grid, memory_order order) {
 #endif
 }
 
-// Up to 16 bytes, of which the words of `value` hold the lower and the upper 8.
+// Up to 16 bytes: the words of `value` are the lower and the upper 8.
 static void load_whole(kilni_soft_grid_t* grid, void* host, uint32_t bytes,
                        memory_order order, uint64_t value[2]) {
   if (bytes < 16) {
@@ -156,7 +156,7 @@ static uint32_t next_lane(kilni_soft_run_t* run, uint32_t* inout_left) {
 }
 
 // The slots of the elements: of one in the instruction itself, of several in
-// the word instruction behind it.
+// the following word instruction.
 static void element_words(const kilni_soft_instr_t* instr, bool is_store,
                           uint32_t words[4]) {
   const kilni_soft_instr_t* behind = instr + 1;
@@ -217,7 +217,7 @@ static const kilni_soft_instr_t* access_sync(kilni_soft_run_t* run,
   void* host[KILNI_SOFT_LANES];
   kilni_soft_spin(run);
   element_words(instr, is_store, words);
-  // The first lane whose address is wrong is the one that is reported.
+  // The first lane with a wrong address is reported.
   for (uint32_t m = exec; m; m &= m - 1) {
     uint32_t lane = (uint32_t)__builtin_ctz(m);
     host[lane] = lane_host(run, instr, lane, is_store);
@@ -289,7 +289,7 @@ static uint64_t add_float(uint64_t old, uint64_t value, uint32_t bytes,
   return old;
 }
 
-// f16 and bf16, one or two of them, by way of f64 and with one rounding.
+// f16 and bf16, one or two of them, through f64 and with one rounding.
 static uint64_t combine_half(uint32_t flags, uint64_t old, uint64_t b) {
   uint32_t number = KILNI_SOFT_MEM_NUMBER(flags);
   bool bf16 =

@@ -76,7 +76,7 @@ kiln_status_t kilni_soft_block_start(kilni_soft_worker_t* worker,
   block->said = 0;
   memset(block->barriers, 0, sizeof(block->barriers));
   memset(block->shared, SHARED_PATTERN, grid->shared_bytes);
-  // What uses it counts on zeroes: nobody but the system can set it up.
+  // Its users rely on zeroes: only the system can set it up.
   memset(block->memory + grid->reserved_offset, 0, grid->reserved_bytes);
   if (grid->marks) {
     memset(block->memory + grid->marks_offset, 0,
@@ -150,7 +150,7 @@ static void write_result(kilni_soft_group_t* g,
   }
 }
 
-// Everybody who waits at barrier `id` goes on.
+// All threads that wait at barrier `id` go on.
 static void barrier_release(kilni_soft_block_t* block, uint32_t id) {
   kilni_soft_barrier_t* barrier = &block->barriers[id];
   for (uint32_t w = 0; w < block->warp_count; w++) {
@@ -235,8 +235,8 @@ const kilni_soft_instr_t* kilni_soft_barrier(kilni_soft_run_t* run,
   return kilni_soft_park(run, instr, KILNI_SOFT_AT_BARRIER, id);
 }
 
-// The barrier of a cluster, which is one block: who arrives goes on, who waits
-// does so until everybody has arrived. `aux`: 1 to wait.
+// The barrier of a cluster, which is one block: a thread that arrives goes on,
+// one that waits does so until all have arrived. `aux`: 1 to wait.
 const kilni_soft_instr_t* kilni_soft_cluster_barrier(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr) {
   kilni_soft_barrier_t* barrier =

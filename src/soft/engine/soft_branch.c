@@ -86,7 +86,7 @@ const kilni_soft_instr_t* kilni_soft_branch(kilni_soft_warp_t* warp,
   return diverge(run, branch, target, taken);
 }
 
-// The lanes of the group go where `targets` says, lane by lane.
+// Each lane of the group goes to its entry of `targets`.
 const kilni_soft_instr_t* kilni_soft_scatter(
     kilni_soft_run_t* run, const kilni_soft_instr_t* branch,
     const kilni_soft_instr_t* const targets[KILNI_SOFT_LANES]) {

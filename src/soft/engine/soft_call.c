@@ -132,8 +132,8 @@ const kilni_soft_instr_t* kilni_soft_assertfail(
       run, instr, (uint32_t)__builtin_ctz(run->warp.mask), condition, place);
 }
 
-// A block of memory that lives until it is freed, also behind the kernel; 0
-// where the heap has no more, or nothing was asked for.
+// A block of memory that lives until it is freed, also after the kernel; 0
+// where the heap is exhausted, or 0 bytes were requested.
 const kilni_soft_instr_t* kilni_soft_malloc(kilni_soft_run_t* run,
                                             const kilni_soft_instr_t* instr) {
   run->steps += instr->b;

@@ -149,7 +149,7 @@ static bool collect_fits(const kilni_soft_group_t* a,
          a->pc->op == b->pc->op && a->pc->aux == b->pc->aux;
 }
 
-// Operations on matrices are of one instruction alone, as .aligned says.
+// Operations on matrices are of one instruction alone, as .aligned requires.
 static bool meets_apart(uint32_t op) {
   switch (op) {
     case KILNI_SOFT_OP_shfl:

@@ -3,7 +3,7 @@
 // soft: the fault of a grid: where it was, what it did.
 //
 // Several blocks may fault at once on several workers. That of the block that
-// began first is kept, so that one worker and many tell the same: behind the
+// began first is kept, so that one worker and many report the same: after the
 // first fault, blocks that began before its own run on for a while.
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@ enum {
   // How long earlier blocks run on: they may wait for the one that has ended.
   AFTER_FAULT_NS = 200 * 1000 * 1000,
   LINE_BYTES = 160,  // of space that a line more needs
-  PLACES = 4,        // of threads that a cancelled kernel tells
-  WHOLE = 0,         // the order of faults that are no block's
+  PLACES = 4,        // of threads that a cancelled kernel reports
+  WHOLE = 0,         // the order of faults outside any block
 };
 
 static void fault_add(kilni_soft_fault_t* fault, const char* format, ...)
@@ -285,7 +285,7 @@ void kilni_soft_fault_unwritten(kilni_soft_run_t* run,
     fault->memory = KILN_FAULT_MEMORY_SHARED;
     fault->buffer_bytes = run->grid->shared_bytes;
     fault->offset = (int64_t)story->first;
-    fault_add(fault, "nothing of the block has written it\n");
+    fault_add(fault, "no thread of the block has written it\n");
   } else {
     kilni_soft_fault_buffer(fault, run->grid->code, &story->alloc);
     fault->offset = (int64_t)(story->first - story->alloc.address);
@@ -352,7 +352,7 @@ static void tell_waiting(kilni_soft_fault_t* fault, const kilni_soft_run_t* run,
             kilni_soft_popcount(g->mask), many ? "s" : "", first[0], first[1],
             first[2], many ? "wait" : "waits");
   if (g->state == KILNI_SOFT_AHEAD) {
-    fault_add(fault, " for the kernel in front");
+    fault_add(fault, " for the kernel before it");
   } else if (g->state == KILNI_SOFT_AT_BARRIER &&
              g->want == KILNI_SOFT_CLUSTER_BARRIER) {
     fault_add(fault, " at the barrier of the cluster");
@@ -370,7 +370,7 @@ static bool is_collective(const kilni_soft_group_t* g) {
   return g->state == KILNI_SOFT_COLLECTING || g->state == KILNI_SOFT_MEETING;
 }
 
-// What a group's waiting says of the reason: the greater the surer.
+// How well a group's wait explains the reason: the greater the better.
 static uint32_t cause_of(const kilni_soft_group_t* g) {
   if (!is_collective(g)) return KILN_FAULT_CAUSE_BARRIER;
   return (g->mask & ~g->want) != 0 ? KILN_FAULT_CAUSE_OWN_MASK
@@ -448,12 +448,12 @@ void kilni_soft_fault_grid(kilni_soft_grid_t* grid,
   fault_publish(grid);
 }
 
-// Waits for nobody: who cancels may hold a lock and runs no block.
+// Does not wait: the cancelling thread may hold a lock and runs no block.
 void kilni_soft_grid_cancel(kilni_soft_grid_t* grid) {
   atomic_store(&grid->stop, KILNI_SOFT_CANCELLED);
 }
 
-// The block that a worker holds and that began first.
+// The block that began first of those on a worker.
 static const kilni_soft_block_t* first_block(
     const kilni_soft_worker_t* worker) {
   const kilni_soft_block_t* first = worker->resident;

@@ -87,7 +87,7 @@ static bool fault_memory_find_own(kilni_soft_fault_t* fault,
   }
 }
 
-// True if the access lies where there is memory, all of it.
+// True if the whole access is in memory.
 static bool is_inside(const kilni_soft_fault_t* fault) {
   return fault->offset >= 0 &&
          (uint64_t)fault->offset + fault->bytes <= fault->buffer_bytes;
@@ -99,8 +99,8 @@ static uint64_t fault_memory_distance(const kilni_soft_alloc_t* near,
                                  : address - (near->address + near->bytes);
 }
 
-// Whether an access may have meant this memory: it is no further away than the
-// memory is large.
+// Whether an access may have meant this memory: its distance is at most the
+// size of the memory.
 static bool fault_memory_is_near(const kilni_soft_alloc_t* near,
                                  uint64_t address) {
   uint64_t away = fault_memory_distance(near, address);

@@ -24,7 +24,7 @@ static uint64_t frame_round(uint64_t bytes) {
   return (bytes + FRAME_ALIGN - 1) & ~(uint64_t)(FRAME_ALIGN - 1);
 }
 
-// The list that frames of the function come from: pieces of 1 KiB, 2, 4 ...
+// The list that frames of the function come from: blocks of 1 KiB, 2, 4 ...
 static uint32_t frame_class_of(const kilni_soft_function_t* function) {
   uint64_t bytes = frame_round(sizeof(kilni_soft_frame_t)) +
                    frame_round((uint64_t)function->pred_count * 4) +
@@ -183,7 +183,7 @@ const kilni_soft_instr_t* kilni_soft_call_direct(
   return enter_call(run, instr, call, call->callee);
 }
 
-// Whether a function takes and gives what the call site passes.
+// Whether a function takes and returns what the call passes.
 static bool call_fits(const kilni_soft_function_t* caller,
                       const kilni_soft_call_t* call,
                       const kilni_soft_function_t* callee) {

@@ -3,8 +3,8 @@
 // soft: a launched kernel: what its blocks share, and the loop of a worker.
 //
 // Blocks start in index order (in another order by the seed, which CUDA leaves
-// open) and a block that has started keeps being run. A worker holds one block,
-// and starts another only while the first does nothing but wait for somebody.
+// unspecified) and a block that has started keeps being run. A worker runs one
+// block, and starts another only while the first does nothing but wait.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -387,9 +387,9 @@ static bool run_resident(kilni_soft_worker_t* worker) {
   return all_spin;
 }
 
-// Between turns, where somebody waits to begin behind this kernel: the seed
-// chooses whether more blocks begin, so that all may come to let it, and
-// whether it runs meanwhile. True: another block is to begin.
+// Between turns, where a kernel waits to begin after this one: the seed chooses
+// whether more blocks begin, so that all may come to allow it, and whether it
+// runs meanwhile. True: another block is to begin.
 static bool make_way(kilni_soft_worker_t* worker) {
   kilni_soft_grid_t* grid = worker->grid;
   if (!worker->random || !atomic_load(&grid->followed)) return false;
@@ -550,7 +550,7 @@ const kilni_soft_profile_t* kilni_soft_grid_profile(
   return grid->profile;
 }
 
-// What a call passes lies in a frame behind the registers; a GPU has it in a
+// The arguments of a call follow the registers in a frame; a GPU has them in a
 // thread's own memory.
 static uint64_t grid_argument_bytes(const kilni_soft_function_t* function) {
   return function->frame_bytes - function->wide_end;

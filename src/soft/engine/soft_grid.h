@@ -27,7 +27,7 @@ typedef enum kilni_soft_fault_kind_t {
   KILNI_SOFT_FAULT_ILLEGAL_INSTRUCTION,  // e.g. a call of no function
   KILNI_SOFT_FAULT_OUT_OF_MEMORY,        // the host has none for warps
   KILNI_SOFT_FAULT_CANCELLED,
-  KILNI_SOFT_FAULT_UNWRITTEN,  // a load of memory that nobody has written
+  KILNI_SOFT_FAULT_UNWRITTEN,  // a load of uninitialised memory
 } kilni_soft_fault_kind_t;
 
 // The fault of a grid: of those there are, that of the block that began first.
@@ -59,7 +59,7 @@ typedef struct kilni_soft_fault_t {
   char detail[KILNI_SOFT_DETAIL_BYTES];  // further lines
 } kilni_soft_fault_t;
 
-// The same as a record of kiln/soft.h's, whose `struct_size` is set.
+// Returns that as a record of kiln/soft.h, whose `struct_size` is set.
 void kilni_soft_fault_tell(const kilni_soft_fault_t* fault,
                            kiln_fault_t* out_fault);
 
@@ -77,10 +77,10 @@ typedef struct kilni_soft_launch_t {
   uint32_t profiled;     // count what it does (soft_profile.h); 0 or 1
   const void* params;    // packed, entry->param_bytes; copied
   uint64_t seed;         // of every order that CUDA leaves open
-  // Of kernels that may begin before the one in front on the stream has ended,
-  // and of those in front of such, under a seed. `released` is told once, when
-  // all blocks have let what comes behind begin, or ended; `pause` is asked
-  // between turns behind that, and may run others meanwhile. NULL: neither.
+  // Of kernels that may begin before the preceding one on the stream has ended,
+  // and of the kernels before such, under a seed. `released` is called once,
+  // when all blocks have let the next kernel begin, or ended; `pause` is called
+  // between turns after that, and may run others meanwhile. NULL: neither.
   void (*released)(kilni_soft_grid_t* grid, void* user);
   void (*pause)(kilni_soft_grid_t* grid, void* user);
   void* ahead_user;
@@ -116,7 +116,7 @@ void kilni_soft_grid_footprint(const kilni_soft_grid_t* grid,
                                kilni_soft_footprint_t* out_footprint);
 
 // Runs blocks until none is left to start and its own are done, or all wait for
-// what is in front (they are then put aside for whoever comes next), or the
+// the preceding kernel (they are then put aside for the next worker), or the
 // grid has a fault or is cancelled. Sets and restores the floating-point
 // control register. Several threads call it at once. Allocates once when it
 // starts.
@@ -129,15 +129,15 @@ uint64_t kilni_soft_grid_space(const kilni_soft_grid_t* grid, uint64_t inside);
 // True while a further worker would find a block to start.
 bool kilni_soft_grid_wants_work(kilni_soft_grid_t* grid);
 
-// What is in front of a held grid has ended: its waits are over.
+// The kernel before a held grid has ended: its waits are over.
 void kilni_soft_grid_let_go(kilni_soft_grid_t* grid);
-// Somebody waits to begin behind it.
+// A kernel waits to begin after it.
 void kilni_soft_grid_follow(kilni_soft_grid_t* grid);
 // No worker is inside, and blocks of it wait for what is in front.
 bool kilni_soft_grid_is_aside(kilni_soft_grid_t* grid);
 
-// Makes every worker return soon (a fault of kind CANCELLED, which says where
-// threads were).
+// Makes every worker return soon (a fault of kind CANCELLED, which reports
+// where threads were).
 void kilni_soft_grid_cancel(kilni_soft_grid_t* grid);
 
 // Valid when no worker is inside: the fault (kind NONE if there is none) and

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: matrices that the lanes of a warp hold together: mma, wmma, and their
-// loads and stores.
+// soft: matrices that are distributed over the lanes of a warp: mma, wmma, and
+// their loads and stores.
 //
 // Products of small floats are exact in f64, where they are added to the
 // accumulator before one rounding; the hardware's own sum is not documented.
@@ -104,7 +104,7 @@ static uint64_t encode(uint32_t type, element_t e) {
   }
 }
 
-// Where element `e` of a lane lies, as an index into the matrix.
+// The place of element `e` of a lane, as an index into the matrix.
 static uint32_t matrix_place(const kilni_soft_fragment_t* f, uint32_t which,
                              bool opaque, uint32_t lane, uint32_t e) {
   if (opaque) {
@@ -130,7 +130,7 @@ static uint32_t matrix_place(const kilni_soft_fragment_t* f, uint32_t which,
   return row * f->columns + column;
 }
 
-// Registers of the instruction, in the word instructions behind it.
+// Registers of the instruction, in the following word instructions.
 static uint32_t slot_word(const kilni_soft_instr_t* words, uint32_t at) {
   const kilni_soft_instr_t* w = &words[at / 4];
   const uint32_t four[4] = {w->d, w->a, w->b, w->c};

@@ -19,8 +19,8 @@ typedef struct printer_t {
   size_t size;
   uint64_t bad_address;
   bool bad;
-  bool unknown;  // met what is no conversion
-  bool as_text;  // print that as it stands
+  bool unknown;  // met an invalid conversion
+  bool as_text;  // print that verbatim
 } printer_t;
 
 // One conversion, taken apart.
@@ -72,7 +72,7 @@ static bool print_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// A number of the format, or the argument behind `*`.
+// A number of the format, or the argument of `*`.
 static int print_read_number(printer_t* p, const char** text) {
   if (**text == '*') {
     (*text)++;
@@ -212,7 +212,7 @@ static void print_put_char(printer_t* p, const spec_t* spec) {
   put_field(p, field, snprintf(field, sizeof(field), format, value));
 }
 
-// What is no conversion takes no argument, and all but its size is printed, as
+// An invalid conversion takes no argument, and all but its size is printed, as
 // on a GPU.
 static void put_unknown(printer_t* p, const spec_t* spec) {
   char text[SPEC_BYTES];
@@ -274,7 +274,7 @@ kilni_soft_print_result_t kilni_soft_print_format(
   }
   if (read_string(&p, format, text, sizeof(text))) {
     put_format(&p, text);
-    // A GPU that is given no argument prints the text as it stands.
+    // A GPU that is given no argument prints the text verbatim.
     if (p.unknown && p.taken == 0) {
       p.as_text = true;
       p.size = 0;

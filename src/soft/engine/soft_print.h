@@ -39,9 +39,9 @@ typedef struct kilni_soft_print_t {
 // Formats as CUDA's device printf does: flags `# + - 0` and blank, width and
 // precision (also `*`), sizes hh, h, l, ll, z, j and t, conversions % c d i o u
 // x X p e E f F g G a A s. Of anything else only the `%` is printed, and no
-// argument is taken. A NUL of %c is a NUL in the text. The argument block holds
-// 4-byte integers, 8-byte integers, doubles and pointers, each at its natural
-// alignment. Text beyond `capacity` is cut.
+// argument is taken. A NUL of %c is a NUL in the text. The argument block
+// contains 4-byte integers, 8-byte integers, doubles and pointers, each at its
+// natural alignment. Text beyond `capacity` is cut.
 kilni_soft_print_result_t kilni_soft_print_format(
     kilni_soft_read_fn_t read, void* read_user, uint64_t format,
     uint64_t arguments, char* buffer, size_t capacity,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // soft: a warp run with counting: instructions by class, branches, accesses by
-// how their addresses lie, barriers, the time of blocks.
+// their address pattern, barriers, the time of blocks.
 //
 // It is a loop of its own, so that the engine's has nothing to ask. It runs
 // the plain handler of each instruction where the engine's runs fused ones,
@@ -57,7 +57,7 @@ static uint32_t profile_shape_of(const kilni_soft_address_t* access,
                                         : KILN_SOFT_SHAPE_STRIDED;
 }
 
-// Aligned pieces that the lanes touch; a lane's bytes lie in one of them.
+// Aligned chunks that the lanes touch; a lane's bytes are in one of them.
 static uint32_t sectors_of(const kilni_soft_address_t* access, uint32_t exec) {
   uint64_t seen[KILNI_SOFT_LANES];
   uint32_t count = 0;

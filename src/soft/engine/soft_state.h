@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: what a grid is made of. Only soft_grid.c and the engine behind it look
+// soft: the parts of a grid. Only soft_grid.c and the files of the engine look
 // inside.
 #ifndef KILN_SRC_SOFT_ENGINE_SOFT_STATE_H_
 #define KILN_SRC_SOFT_ENGINE_SOFT_STATE_H_
@@ -24,7 +24,7 @@ struct kilni_soft_grid_t {
   uint32_t warp_count;
   uint32_t shared_bytes;
   uint32_t static_shared_bytes;
-  uint32_t reserved_bytes;  // of reserved shared memory; 0: nobody asks for it
+  uint32_t reserved_bytes;  // of reserved shared memory; 0: it is not used
   // Of a block's memory: where its parts are.
   uint64_t block_bytes;
   uint64_t warps_offset;
@@ -41,7 +41,7 @@ struct kilni_soft_grid_t {
   uint64_t workspace;     // device address, of a cooperative grid
   uint64_t marks_offset;  // of a block's shared memory; where there are marks
   const kilni_soft_marks_t* marks;  // of device memory; NULL: none are kept
-  // Memory that somebody frees without waiting for this kernel.
+  // Memory that is freed without waiting for this kernel.
   kilni_soft_freed_t* forbidden;
   size_t forbidden_count;
   bool watched;  // there are marks, or forbidden memory
@@ -58,19 +58,19 @@ struct kilni_soft_grid_t {
   atomic_uint* wide_locks;  // of accesses of 16 bytes; NULL: none are needed
   atomic_uint profile_lock;
   // Of kernels that begin before the one in front has ended (soft_ahead.c).
-  atomic_uint held;           // the one in front has not ended
-  atomic_uint followed;       // somebody waits to begin behind this one
+  atomic_uint held;           // the preceding kernel has not ended
+  atomic_uint followed;       // a kernel waits to begin after this one
   atomic_uint_fast64_t said;  // blocks that let others begin, or ended
   _Atomic(kilni_soft_worker_t*) aside;  // workers whose blocks all wait
   kilni_soft_profile_t* profile;        // NULL: not profiled
   kilni_soft_fault_t fault;
 };
 
-// Of `stop`. Behind a fault blocks that began before its own run on for a
-// while: one of them may have a fault as well, and that of the block that began
-// first is told, so that what is told does not depend on time.
-// A lane may use this many times the stack limit that was set: registers that a
-// GPU would spill are not on it here, but its frames are larger.
+// Of `stop`. After a fault blocks that began before its own run on for a while:
+// one of them may have a fault as well, and that of the block that began first
+// is reported, so that the report does not depend on timing. A lane may use
+// this many times the stack limit that was set: registers that a GPU would
+// spill are not on it here, but its frames are larger.
 enum { KILNI_SOFT_STACK_FACTOR = 64 };
 
 enum {
@@ -109,7 +109,7 @@ void kilni_soft_fault_use(kilni_soft_fault_t* fault,
 
 // soft_ahead.c.
 //
-// The block lets what comes behind on the stream begin, once.
+// The block lets the next kernel on the stream begin, once.
 void kilni_soft_block_say(kilni_soft_block_t* block);
 // Lets its groups go on that waited for the kernel in front, if that has ended.
 void kilni_soft_block_release(kilni_soft_block_t* block);
@@ -144,7 +144,7 @@ typedef struct kilni_soft_unwritten_t {
 void kilni_soft_fault_unwritten(kilni_soft_run_t* run,
                                 const kilni_soft_instr_t* instr, uint32_t lane,
                                 const kilni_soft_unwritten_t* story);
-// A use of memory that somebody frees meanwhile.
+// A use of memory that is freed meanwhile.
 void kilni_soft_fault_freed(kilni_soft_run_t* run,
                             const kilni_soft_instr_t* instr, uint32_t lane,
                             uint64_t address, uint32_t bytes, bool store,

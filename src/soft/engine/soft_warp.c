@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: the schedule of a warp: which group of lanes runs next, who meets whom,
-// who waits for whom.
+// soft: the schedule of a warp: which group of lanes runs next, which groups
+// reconverge, which wait for which.
 //
 // The deepest call first, then the smallest address; groups that come to the
 // same address of the same frame are one again. A group that has had its turn
@@ -237,7 +237,7 @@ void kilni_soft_run_warp(kilni_soft_run_t* run) {
   run->warp.budget = KILNI_SOFT_QUANTUM;
   run->spun = 0;
   if (run->worker->random && kilni_soft_random(run->worker) & 1u) {
-    // A short turn, and not of who would have it.
+    // A short turn, and not of the group that would be next.
     run->warp.budget = 1 + kilni_soft_random(run->worker) % SHORT_TURN;
     run->shuffled = 1;
   }

@@ -6,7 +6,7 @@
 // A warp is a value: nothing of it is on the C stack between two instructions.
 // Its lanes form groups, each with an address, a frame and a mask; one runs.
 // Handlers that end or park a group return what runs next, or NULL when the
-// warp has to stop (`outcome` says why).
+// warp has to stop (`outcome` gives the reason).
 #ifndef KILN_SRC_SOFT_ENGINE_SOFT_WARP_H_
 #define KILN_SRC_SOFT_ENGINE_SOFT_WARP_H_
 
@@ -138,7 +138,7 @@ struct kilni_soft_block_t {
   uint32_t resident;  // its number among the blocks of its worker
   uint64_t start_ns;  // only where the grid is profiled
   uint32_t waits;     // groups of it wait for the kernel in front
-  uint32_t said;      // what comes behind on the stream may begin, it says
+  uint32_t said;      // it has let the next kernel on the stream begin
   kilni_soft_barrier_t barriers[KILNI_SOFT_BARRIERS + 1];
 };
 
@@ -187,7 +187,7 @@ static inline uint32_t kilni_soft_popcount(uint32_t x) {
 
 // soft_warp.c: schedule.
 //
-// Runs the warp until it stops; `outcome` says why.
+// Runs the warp until it stops; `outcome` gives the reason.
 void kilni_soft_run_warp(kilni_soft_run_t* run);
 // What to run next: the group that the rules choose, or NULL.
 const kilni_soft_instr_t* kilni_soft_next(kilni_soft_run_t* run);
@@ -205,13 +205,13 @@ const kilni_soft_instr_t* kilni_soft_jump(kilni_soft_run_t* run,
 void kilni_soft_set_limit(kilni_soft_run_t* run);
 // Ends the running group's lanes.
 const kilni_soft_instr_t* kilni_soft_end_lanes(kilni_soft_run_t* run);
-// True if the running group holds every living lane of `want`, or has been
-// joined by those that waited here; otherwise parks it and sets `*out_next`.
+// True if the running group has every living lane of `want`, or has been joined
+// by those that waited here; otherwise parks it and sets `*out_next`.
 bool kilni_soft_collect(kilni_soft_run_t* run, const kilni_soft_instr_t* instr,
                         uint32_t want, const kilni_soft_instr_t** out_next);
-// The groups that wait with group `index` at other instructions of its kind
-// are all that its mask names: what they wait for is done, and they go on.
-// False if somebody is still missing. soft_collect.c.
+// The groups that wait with group `index` at other instructions of its kind are
+// all that its mask names: their wait is over, and they go on. False if a lane
+// is still missing. soft_collect.c.
 bool kilni_soft_collect_apart(kilni_soft_run_t* run, uint32_t index);
 // The running lanes whose value in slot `word` is that of the first of them.
 uint32_t kilni_soft_same_lanes(const kilni_soft_warp_t* warp, uint32_t word);
@@ -233,7 +233,7 @@ static inline void kilni_soft_spin(kilni_soft_run_t* run) {
 }
 
 // The order of the lanes of one store, which decides whose value stays where
-// several store to one address. A GPU moves 128 bytes at a time (asked of an
+// several store to one address. A GPU moves 128 bytes at a time (measured on an
 // H200, global and shared memory, 6,500 conflicts of each width): 32 lanes of
 // up to 4 bytes, 16 of 8, 8 of 16, the low lanes first; of those that go
 // together the lowest one's value stays. So lane `i ^ turn` goes in the place
@@ -250,7 +250,7 @@ static inline uint32_t kilni_soft_turned(uint32_t mask, uint32_t turn) {
 // soft_branch.c: the turn is over; the group goes on at `pc` in the next.
 const kilni_soft_instr_t* kilni_soft_expire(kilni_soft_run_t* run,
                                             const kilni_soft_instr_t* pc);
-// Each lane of the group goes where `targets` says.
+// Each lane of the group goes to its entry of `targets`.
 const kilni_soft_instr_t* kilni_soft_scatter(
     kilni_soft_run_t* run, const kilni_soft_instr_t* branch,
     const kilni_soft_instr_t* const targets[KILNI_SOFT_LANES]);
@@ -307,7 +307,8 @@ const kilni_soft_instr_t* kilni_soft_fault(kilni_soft_run_t* run,
 const kilni_soft_instr_t* kilni_soft_fault_instr(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr, uint32_t cause,
     uint32_t lane);
-// Of a condition: who failed it, in one line, and where, in another.
+// Of a condition: the thread that failed it, in one line, and where, in
+// another.
 const kilni_soft_instr_t* kilni_soft_fault_assert(
     kilni_soft_run_t* run, const kilni_soft_instr_t* instr, uint32_t lane,
     const char* condition, const char* place);

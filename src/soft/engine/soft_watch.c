@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: looks at the accesses of kernels for reads of memory that nobody has
-// written, and for uses of memory that is freed meanwhile. Only grids whose
-// memory keeps marks, or that have forbidden memory, are run so.
+// soft: checks the accesses of kernels for reads of uninitialised memory, and
+// for uses of memory that is freed meanwhile. Only grids whose memory keeps
+// marks, or that have forbidden memory, run through it.
 //
-// A byte is marked before it is written, so that whoever sees what was written
-// sees the mark; and asked for before it is read.
+// A byte is marked before it is written, so that any reader of the new value
+// sees the mark; and checked before it is read.
 #include "soft/engine/soft_address.h"
 #include "soft/engine/soft_state.h"
 

@@ -2,13 +2,12 @@
 //
 // soft: the lane layer: how a handler reads, computes and writes 32 lanes.
 //
-// Every file that holds handlers is compiled once for each lane set, with
-// KILNI_LANES naming the set (src/soft/CMakeLists.txt). A handler computes all
-// 32 lanes into local arrays, which the compiler keeps in vector registers,
-// and then stores them: straight when every lane executes, through the mask
-// otherwise. So a destination may overlap a source in any way, and what an
-// unselected lane computes is thrown away: it must not trap, and may be
-// anything.
+// Every file with handlers is compiled once for each lane set, with KILNI_LANES
+// naming the set (src/soft/CMakeLists.txt). A handler computes all 32 lanes
+// into local arrays, which the compiler keeps in vector registers, and then
+// stores them: straight when every lane executes, through the mask otherwise.
+// So a destination may overlap a source in any way, and what an unselected lane
+// computes is discarded: it must not trap, and may be anything.
 #ifndef KILN_SRC_SOFT_LANES_SOFT_LANES_H_
 #define KILN_SRC_SOFT_LANES_SOFT_LANES_H_
 
@@ -195,9 +194,8 @@ enum {
 #include <fenv.h>
 #endif
 
-// Rounds as `mode` says until kilni_soft_lanes_round_end. What is loaded in
-// between is loaded in between; results must go through
-// `kilni_soft_lanes_round_end`.
+// Rounds by `mode` until kilni_soft_lanes_round_end. Loads in between stay in
+// between; results must go through `kilni_soft_lanes_round_end`.
 KILNI_LANES_INLINE unsigned kilni_soft_lanes_round_begin(int mode) {
 #if defined(__SSE2__)
   static const unsigned bits[4] = {0, 0x6000, 0x2000, 0x4000};
@@ -224,8 +222,8 @@ KILNI_LANES_INLINE void kilni_soft_lanes_round_end(unsigned old,
 #endif
 }
 
-// The body of a handler: `load` declares lane `i` of the sources, `expr` says
-// what lane `i` of the destination becomes, rounded as `mode` says.
+// The body of a handler: `load` declares lane `i` of the sources, `expr` is the
+// value of lane `i` of the destination, rounded by `mode`.
 #define KILNI_LANES_BODY(TD, mode, load, expr)                      \
   TD r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                       \
   if ((mode) == KILNI_LANES_RN) {                                   \

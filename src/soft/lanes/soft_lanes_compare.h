@@ -6,7 +6,7 @@
 
 #include "soft/lanes/soft_lanes_float.h"
 
-// Defines <name>_lanes: the mask of the lanes of which `expr` holds, from the
+// Defines <name>_lanes: the mask of the lanes where `expr` is true, from the
 // sources a and b.
 #define KILNI_LANES_COMPARE(name, T, expr)                                    \
   KILNI_LANES_INLINE uint32_t name##_lanes(const kilni_soft_warp_t* warp,     \
@@ -85,7 +85,7 @@ ORDERED_INTS(le, LE, <=)
 ORDERED_INTS(gt, NLE, >)
 ORDERED_INTS(ge, NLT, >=)
 
-// The compares that end in u hold for a NaN too.
+// The compares that end in u are true for a NaN too.
 #define FLOATS(OP, imm, expr) \
   F32_LANES(OP, imm, expr)    \
   F64_LANES(OP, imm, expr)

@@ -55,11 +55,12 @@ KILNI_LANES_INLINE double flush64(double x) {
   return float64(u & 0x7ff0000000000000u ? u : u & 0x8000000000000000u);
 }
 
-// A handler of an operation with .ftz whose result may have to be rounded. What
-// becomes zero is what is below the least normal number when 24 bits are kept
-// of it, however small it is; a subnormal has fewer, and may have been rounded
-// up to the least normal number. `again` is the operation with a result 2^64
-// times as great, which has 24 bits; it is asked only where that may be so.
+// A handler of an operation with .ftz whose result may have to be rounded. A
+// result becomes zero if it is below the smallest normal number when 24 bits
+// are kept of it, however small it is; a subnormal has fewer, and may have been
+// rounded up to the smallest normal number. `again` is the operation with a
+// result 2^64 times as large, which has 24 bits; it is computed only where that
+// may have happened.
 #define KILNI_LANES_FLUSHED_BODY(mode, load, expr, again, out)            \
   float r[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;                          \
   unsigned old = 0;                                                       \

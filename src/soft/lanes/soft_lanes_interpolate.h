@@ -181,8 +181,8 @@ KILNI_LANES_INLINE void mufu_rcp(const uint32_t* a, uint32_t* r) {
   }
 }
 
-// What roots and logarithms make of zeros, negative numbers, infinity, and what
-// is no number; `r` otherwise.
+// The result of roots and logarithms of zeros, negative numbers, infinity and
+// NaN; `r` otherwise.
 KILNI_LANES_INLINE uint32_t lanes_interpolate_root_of(uint32_t a, uint32_t r,
                                                       uint32_t of_zero,
                                                       uint32_t of_infinity) {
@@ -251,7 +251,7 @@ KILNI_LANES_INLINE void mufu_ex2(const uint32_t* a, uint32_t* r) {
   uint32_t fixed[KILNI_SOFT_LANES] KILNI_LANES_ALIGNED;
   KILNI_LANES_EACH(i) {
     // In 2^-23. Of a negative number the bits are inverted where there are any
-    // behind the point.
+    // after the point.
     float size = fabsf(float32(a[i]));
     int32_t q = (int32_t)(size < 128.0f ? size * 0x1p23f : 0.0f);
     int32_t negative = q & 0x7fffff ? ~q : -q;
@@ -298,7 +298,7 @@ KILNI_LANES_INLINE void mufu_sin(const float* a, uint32_t turn, uint32_t* r) {
 }
 
 // Below 2^-8 the source itself, from 8 on 1. In between a binade has 1, 2, 4, 8
-// or 16 segments, and what is behind the 17 bits of x is not looked at.
+// or 16 segments, and bits after the 17 bits of x are ignored.
 KILNI_LANES_INLINE void mufu_tanh(const uint32_t* a, uint32_t* r) {
   kilni_soft_lanes_rows_t rows;
   KILNI_LANES_EACH(i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: device memory that was freed, or is about to be, and by whom; for the
-// report of who uses it all the same.
+// soft: device memory that was freed, or is about to be, and by what; for the
+// report of later uses.
 #ifndef KILN_SRC_SOFT_MEMORY_SOFT_FREED_H_
 #define KILN_SRC_SOFT_MEMORY_SOFT_FREED_H_
 
@@ -24,7 +24,7 @@ typedef struct kilni_soft_freed_t {
   uint32_t kind;  // kilni_soft_alloc_kind_t
 } kilni_soft_freed_t;
 
-// What a report says of who freed it, one line.
+// The line of a report on what freed it.
 void kilni_soft_freed_text(const kilni_soft_freed_t* freed, char* out_text,
                            size_t capacity);
 

@@ -3,7 +3,7 @@
 // soft: which bytes of a stretch of addresses were ever written.
 #include "soft/memory/soft_marks.h"
 
-// The bytes from `at` that lie in one word of marks, at most `left`.
+// The bytes from `at` that are in one word of marks, at most `left`.
 static uint64_t piece(uint64_t at, uint64_t left) {
   uint64_t space = 64 - at % 64;
   return left < space ? left : space;

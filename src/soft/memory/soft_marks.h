@@ -2,8 +2,8 @@
 //
 // soft: which bytes of a stretch of addresses were ever written, one bit each.
 //
-// Made only where somebody asks for reads of memory never written; nothing
-// else pays for it. Threads may mark and ask at the same time.
+// Made only where reads of uninitialised memory are to be reported; nothing
+// else pays for it. Threads may mark and query at the same time.
 #ifndef KILN_SRC_SOFT_MEMORY_SOFT_MARKS_H_
 #define KILN_SRC_SOFT_MEMORY_SOFT_MARKS_H_
 

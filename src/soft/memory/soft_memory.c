@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: device memory: a window of device addresses with host pages behind it,
-// and one sorted table of everything that may be accessed.
+// soft: device memory: a window of device addresses backed by host pages, and
+// one sorted table of everything that may be accessed.
 //
 // Window addresses are handed out by a cursor that goes round the whole window,
 // so an address comes back as late as possible and a use after free meets no
@@ -10,9 +10,9 @@
 // them; they stay accessible to the host, so an access that raced with a free
 // reads zero and cannot crash the process.
 //
-// Not here: who waits for whom before a free (the driver front), and what an
-// access outside does (the engine). The lock is a leaf: nothing is called with
-// it held but the system.
+// Not here: what a free waits for (the driver front), and what an access
+// outside does (the engine). The lock is a leaf: only the system is called with
+// it held.
 #include "soft/memory/soft_memory.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ enum {
   // Between two allocations under exact checks: a stray access by less than
   // this finds no neighbour.
   GUARD_BYTES = 4096,
-  // Larger allocations are filled up to here and zero behind, since filling
+  // Larger allocations are filled up to here and zero after it, since filling
   // takes the host's memory.
   FILL_BYTES = 64 << 20,
   FILL_BLOCK = 4096,
@@ -103,7 +103,7 @@ static bool is_own_host(kilni_soft_alloc_kind_t kind) {
   return kilni_soft_alloc_is_host(kind) && kind != KILNI_SOFT_ALLOC_REGISTERED;
 }
 
-// Half of what the host can give; where it does not say that, the most.
+// Half of the host's available memory; where that is unknown, the maximum.
 static uint64_t share_of_host(void) {
   uint64_t half = kilni_base_memory_left("") / 2;
   half -= half % PAGE;
@@ -127,7 +127,7 @@ static uint64_t memory_mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// True if the host has `bytes` of addresses in one piece.
+// True if the host has `bytes` of contiguous addresses.
 static bool try_window(kilni_soft_memory_t* memory, uint64_t bytes) {
   void* base;
   if (bytes > SIZE_MAX) return false;
@@ -156,8 +156,8 @@ static kiln_status_t reserve_window(kilni_soft_memory_t* memory) {
   }
   return kilni_base_status_with_fix(
       KILNI_FAIL(OUT_OF_MEMORY,
-                 "the host has no %llu MiB of addresses for the software "
-                 "device's memory",
+                 "the host cannot reserve %llu MiB of addresses for the "
+                 "software device's memory",
                  WINDOW_LEAST >> 20),
       "raise the limit on address space (ulimit -v) or set it to unlimited");
 }
@@ -266,8 +266,8 @@ kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory) {
     kiln_status_free(status);
     return kilni_base_status_with_fix(
         KILNI_FAIL(OUT_OF_MEMORY,
-                   "the host has no %zu MiB of addresses for the marks of "
-                   "memory that was written",
+                   "the host cannot reserve %zu MiB of addresses to track "
+                   "which memory was initialised",
                    bytes >> 20),
         "raise the limit on address space (ulimit -v) or leave unwritten out "
         "of KILN_SOFT_REPORT");
@@ -356,7 +356,7 @@ static size_t upper_bound(const kilni_soft_memory_t* memory, uint64_t address) {
   return lo;
 }
 
-// The live allocation that holds `address`, or NULL.
+// The live allocation that contains `address`, or NULL.
 static kilni_soft_alloc_t* holder(const kilni_soft_memory_t* memory,
                                   uint64_t address) {
   size_t above = upper_bound(memory, address);
@@ -437,7 +437,7 @@ static bool choose_address(kilni_soft_memory_t* memory, uint64_t bytes,
          find_gap(memory, KILNI_SOFT_GLOBAL_BASE, bytes, out_address);
 }
 
-// The window's pages that hold an allocation, as [*out_first, *out_end).
+// The window's pages that contain an allocation, as [*out_first, *out_end).
 static void pages_of(uint64_t address, uint64_t bytes, uint64_t* out_first,
                      uint64_t* out_end) {
   *out_first = (address - KILNI_SOFT_GLOBAL_BASE) / PAGE;
@@ -484,7 +484,7 @@ static void fill_fresh(const kilni_soft_memory_t* memory, uint8_t* at,
     memcpy(block + i, &memory->fill, sizeof(memory->fill));
   }
   if (bytes > FILL_BYTES) {
-    // What lies behind may be left over from an earlier allocation.
+    // Bytes after it may be left over from an earlier allocation.
     uint64_t page = kilni_base_vm_page_bytes();
     uint64_t start =
         memory_round_up((uint64_t)(uintptr_t)at + FILL_BYTES, page);
@@ -541,8 +541,9 @@ static kiln_status_t no_device_memory(uint64_t bytes, uint64_t free_bytes) {
                  "%llu bytes of device memory were requested and %llu are "
                  "available on the software device",
                  (unsigned long long)bytes, (unsigned long long)free_bytes),
-      "free device memory first, work in smaller pieces, or give the process "
-      "more memory: a software device has half of what the machine can give");
+      "free device memory first, work in smaller parts, or give the process "
+      "more memory: a software device has half of the memory that is available "
+      "to the process");
 }
 
 static kiln_status_t alloc_window(kilni_soft_memory_t* own, uint64_t bytes,
@@ -609,9 +610,10 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
                                       uint64_t* out_address) {
   *out_address = 0;
   if (bytes == 0 || kind == KILNI_SOFT_ALLOC_REGISTERED) {
-    return KILNI_FAIL(INVALID_ARGUMENT,
-                      "an allocation of %llu bytes and kind %d was requested",
-                      (unsigned long long)bytes, (int)kind);
+    return KILNI_FAIL(
+        INVALID_ARGUMENT,
+        "an allocation of %llu bytes and the unknown kind %d was requested",
+        (unsigned long long)bytes, (int)kind);
   }
   if (bytes > memory->root->total && is_device_kind(kind)) {
     return no_device_memory(bytes, kilni_soft_memory_available(memory));
@@ -816,7 +818,8 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
   }
   kilni_soft_memory_t* own = memory;
   memory = memory->root;
-  // A host address that looks like a device address cannot be told from one.
+  // A host address that looks like a device address cannot be distinguished
+  // from one.
   bool clash = address < KILNI_SOFT_GLOBAL_BASE + memory->window_bytes &&
                address + bytes > KILNI_SOFT_GLOBAL_BASE;
   kilni_soft_alloc_t alloc = {.address = address,
@@ -898,7 +901,7 @@ static bool find_pages(const kilni_soft_memory_t* memory, uint64_t address,
   return true;
 }
 
-// The mappings around one that are used in the same way.
+// The adjacent mappings with the same access.
 static void find_mapped(const kilni_soft_memory_t* memory,
                         const kilni_soft_alloc_t* alloc,
                         kilni_soft_range_t* out_range) {
@@ -1172,7 +1175,7 @@ bool kilni_soft_memory_is_mapped(kilni_soft_memory_t* memory, uint64_t address,
   return mapped;
 }
 
-// Says of pages whether accesses by page may meet them.
+// Sets whether accesses by page may reach the pages.
 static void set_pages(kilni_soft_memory_t* memory, uint64_t address,
                       uint64_t bytes, uint32_t value) {
   uint64_t first;

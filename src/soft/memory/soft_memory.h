@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // soft: device memory: a range of device addresses, a table of allocations, and
-// the check that an access lies inside a live one.
+// the check that an access is inside a live one.
 //
 // Device addresses do not depend on the host's address layout: the global
-// window starts at a fixed number and host memory behind it is found by adding
-// a per-allocation delta. Pinned host memory is an allocation whose device
+// window starts at a fixed number and its host memory is found by adding a
+// per-allocation delta. Pinned host memory is an allocation whose device
 // address is its host address.
 //
 // The engine asks with `kilni_soft_memory_find` and keeps the answer for as
@@ -24,14 +24,14 @@
 // windows are the space's own address plus its base.
 #define KILNI_SOFT_SHARED_BASE  0x0000000100000000ull
 #define KILNI_SOFT_SHARED_BYTES 0x0000000001000000ull
-// Of these the system's own, far behind what a block can have, so that no run
-// over an end leads there: on a GPU it lies in front.
+// Of these the system's own, far past what a block can have, so that no overrun
+// reaches it: on a GPU it comes first.
 #define KILNI_SOFT_RESERVED_AT 0x0000000000800000ull
 #define KILNI_SOFT_LOCAL_BASE  0x0000000200000000ull
 #define KILNI_SOFT_LOCAL_BYTES 0x0000000100000000ull
 #define KILNI_SOFT_GLOBAL_BASE 0x00007e0000000000ull
 
-// The most memory that a device has; a smaller host has less to give
+// The maximum memory of a device; a smaller host has less
 // (kilni_soft_memory_total).
 #define KILNI_SOFT_TOTAL_BYTES (16ull << 30)
 // Addresses from KILNI_SOFT_GLOBAL_BASE that may be device memory: more than
@@ -42,14 +42,14 @@ enum { KILNI_SOFT_DEVICES_MOST = 8 };
 // Reserved shared memory: all of it, and where its second part begins, which
 // cooperative groups use.
 enum { KILNI_SOFT_RESERVED_BYTES = 1024, KILNI_SOFT_RESERVED_SECOND = 512 };
-// Reading and writing, of the two bits that say what a device may do.
+// Reading and writing, of the two bits of a device's access.
 enum { KILNI_SOFT_ACCESS_ALL = 3 };
 enum { KILNI_SOFT_ALLOC_ALIGN = 512, KILNI_SOFT_PAGE_BYTES = 2 << 20 };
 
 // A stretch of device addresses that may be accessed. thread-compatible
 typedef struct kilni_soft_range_t {
   uint64_t lo;          // first address
-  uint64_t hi;          // one behind the last
+  uint64_t hi;          // one past the last
   int64_t delta;        // host address = device address + delta
   uint32_t generation;  // of the table when this was found
   uint32_t writable;    // 0 for .const
@@ -78,7 +78,7 @@ typedef struct kilni_soft_alloc_t {
   int64_t delta;
   kilni_soft_alloc_kind_t kind;
   uint32_t flags;
-  uint32_t device;  // whose memory it is, or who made it known
+  uint32_t device;  // the owner of the memory, or the device that registered it
   uint32_t access;  // of pools and mappings: two bits for each device, a
                     // KILN_CU_MEM_ACCESS_FLAGS_PROT_*
   uint64_t id;      // distinct for each allocation of the device's life
@@ -104,15 +104,16 @@ static inline bool kilni_soft_alloc_is_managed(kilni_soft_alloc_kind_t kind) {
 // The memory of one device. thread-safe
 //
 // All devices have one range of addresses and one table, so that an address
-// says whose it is; each counts what it has, and finds what it may access.
+// identifies its device; each counts its own memory, and finds what it may
+// access.
 typedef struct kilni_soft_memory_t kilni_soft_memory_t;
 
-// `exact`: an access must lie inside the bytes asked for; otherwise inside the
-// pages that hold them, as on hardware.
+// `exact`: an access must be inside the requested bytes; otherwise inside their
+// pages, as on hardware.
 kiln_status_t kilni_soft_memory_create(const kiln_host_t* host, bool exact,
                                        kilni_soft_memory_t** out_memory);
-// The same of `count` devices with one range of addresses; the first of them
-// stands for all.
+// Does that for `count` devices with one range of addresses; the first of them
+// represents all.
 kiln_status_t kilni_soft_memory_create_all(const kiln_host_t* host, bool exact,
                                            uint32_t count,
                                            kilni_soft_memory_t** out_list);
@@ -131,7 +132,7 @@ atomic_uint* kilni_soft_memory_wide_locks(kilni_soft_memory_t* memory);
 void kilni_soft_memory_lock_wide(kilni_soft_memory_t* memory);
 // Keeps from now on which bytes of device memory were ever written; before the
 // first allocation. Memory of modules counts as written, and so do mapped
-// memory, which is zero, and the host's, of which nobody knows.
+// memory, which is zero, and the host's, whose state is unknown.
 kiln_status_t kilni_soft_memory_watch(kilni_soft_memory_t* memory);
 // The marks, NULL where nothing is kept.
 const kilni_soft_marks_t* kilni_soft_memory_marks(
@@ -153,8 +154,8 @@ kiln_status_t kilni_soft_memory_alloc(kilni_soft_memory_t* memory,
 kiln_status_t kilni_soft_memory_free(kilni_soft_memory_t* memory,
                                      uint64_t address,
                                      kilni_soft_alloc_kind_t kind);
-// The same of memory that a stream frees, as `freed` says, whose address and
-// size are filled in.
+// Does that for memory that a stream frees, described by `freed`, whose address
+// and size are filled in.
 kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
                                         uint64_t address,
                                         kilni_soft_alloc_kind_t kind,
@@ -162,13 +163,15 @@ kiln_status_t kilni_soft_memory_free_as(kilni_soft_memory_t* memory,
 // What was freed is remembered, the last of it; from this call on more.
 enum { KILNI_SOFT_FREED_FEW = 256, KILNI_SOFT_FREED_KEPT = 4096 };
 kiln_status_t kilni_soft_memory_keep_freed(kilni_soft_memory_t* memory);
-// What was freed last of what held `address`; false if nothing is remembered.
+// The allocation that contained `address` and was freed last; false if none is
+// recorded.
 bool kilni_soft_memory_freed(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_freed_t* out_freed);
-// Says of which pool the allocation at `address` is, and who may access it.
+// Sets the pool of the allocation at `address`, and which devices may access
+// it.
 void kilni_soft_memory_own(kilni_soft_memory_t* memory, uint64_t address,
                            void* owner, uint32_t access);
-// Who may access what is of a pool from now on.
+// Which devices may access memory of a pool from now on.
 void kilni_soft_memory_own_access(kilni_soft_memory_t* memory,
                                   const void* owner, uint32_t access);
 // Sets the flags of the allocation at `address`.
@@ -213,7 +216,7 @@ kiln_status_t kilni_soft_memory_register(kilni_soft_memory_t* memory,
                                          kilni_soft_alloc_kind_t kind,
                                          uint32_t flags);
 // malloc and free of kernels: up to `limit` bytes in all. An address of 0, and
-// false, say that there is no more, or that nothing of the heap is at
+// false, mean that the heap is exhausted, or that no heap block is at
 // `address`.
 enum { KILNI_SOFT_HEAP_BYTES = 8 << 20 };
 void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
@@ -221,14 +224,14 @@ void kilni_soft_heap_alloc(kilni_soft_memory_t* memory, uint64_t bytes,
 bool kilni_soft_heap_free(kilni_soft_memory_t* memory, uint64_t address);
 uint64_t kilni_soft_heap_limit(kilni_soft_memory_t* memory);
 void kilni_soft_heap_set_limit(kilni_soft_memory_t* memory, uint64_t bytes);
-// The live allocation that holds `address`; false if none does.
+// The live allocation that contains `address`; false if none does.
 bool kilni_soft_memory_query(kilni_soft_memory_t* memory, uint64_t address,
                              kilni_soft_alloc_t* out_alloc);
 // The range around `address` that the device may access; false if there is
 // none.
 bool kilni_soft_memory_find(kilni_soft_memory_t* memory, uint64_t address,
                             kilni_soft_range_t* out_range);
-// The host bytes behind [address, address + bytes), NULL if any is outside.
+// The host bytes of [address, address + bytes), NULL if any is outside.
 void* kilni_soft_memory_host(kilni_soft_memory_t* memory, uint64_t address,
                              uint64_t bytes);
 uint64_t kilni_soft_memory_used(kilni_soft_memory_t* memory);

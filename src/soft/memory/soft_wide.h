@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: how an access of 16 bytes is made whole, so that nobody sees half of
-// it.
+// soft: single-copy atomic accesses of 16 bytes, so that no reader sees half of
+// one.
 //
 // Kernels publish a value and its state side by side in one vector store, and
-// others read both in one load. 8 bytes every CPU moves at once. 16 it does
-// with one aligned vector move where its maker says so: Intel and AMD wherever
-// there is AVX, Arm where there is LSE2. Anywhere else ordered accesses and
-// atomics of 16 bytes take a lock, one of several by their address.
+// others read both in one load. Every CPU moves 8 bytes at once. It moves 16
+// with one aligned vector move where its manufacturer guarantees that: Intel
+// and AMD wherever there is AVX, Arm where there is LSE2. Anywhere else ordered
+// accesses and atomics of 16 bytes take a lock, one of several by their
+// address.
 #ifndef KILN_SRC_SOFT_MEMORY_SOFT_WIDE_H_
 #define KILN_SRC_SOFT_MEMORY_SOFT_WIDE_H_
 
@@ -22,7 +23,7 @@ typedef enum kilni_soft_wide_t {
 
 enum { KILNI_SOFT_WIDE_LOCKS = 64 };
 
-// The way of a CPU with these features (KILNI_CPU_*).
+// The method of a CPU with these features (KILNI_CPU_*).
 kilni_soft_wide_t kilni_soft_wide_way(uint32_t cpu_features);
 // "vector" or "lock".
 const char* kilni_soft_wide_name(kilni_soft_wide_t way);

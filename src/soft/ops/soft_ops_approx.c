@@ -89,7 +89,7 @@ SINE(cos_approx_ftz_f32, 1)
 
 PLAIN(tanh_approx_f32, mufu_tanh)
 
-// What is below the least normal number when 24 bits are kept of it becomes
+// A result below the smallest normal number when 24 bits are kept of it becomes
 // zero.
 KILNI_LANES_INLINE float flushed_product(float a, float b) {
   float r = a * b;

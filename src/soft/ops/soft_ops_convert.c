@@ -30,8 +30,8 @@ TO(b64_u32, uint64_t, uint32_t, a)
 TO(b64_s32, uint64_t, int32_t, (uint64_t)a)
 TO(b64_b64, uint64_t, uint64_t, a)
 
-// Saturation goes through 64 signed bits, which hold every source but large
-// u64 ones.
+// Saturation goes through 64 signed bits, which fit every source but large u64
+// ones.
 KILNI_LANES_INLINE int64_t clamp_s(int64_t x, int64_t low, int64_t high) {
   int64_t above = x < low ? low : x;
   return above > high ? high : above;
@@ -40,8 +40,8 @@ KILNI_LANES_INLINE uint64_t clamp_u(uint64_t x, uint64_t high) {
   return x > high ? high : x;
 }
 
-// The pairs that PTX has: those whose source holds numbers that the destination
-// does not. T is the source's type, M the destination's bits in its register.
+// The pairs of PTX: those whose source has numbers that the destination does
+// not. T is the source's type, M the destination's bits in its register.
 #define SIGNED(d, s, TD, TA, T, M, low, high) \
   TO(sat_##d##_##s, TD, TA, (M)clamp_s((T)a, low, high))
 #define UNSIGNED(d, s, TD, TA, T, high) \

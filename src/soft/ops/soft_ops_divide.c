@@ -2,15 +2,15 @@
 //
 // soft: integer division and remainder. Compiled once for each lane set.
 //
-// Division by zero gives all ones, for the remainder too: PTX leaves it open.
-// The least number divided by -1 is itself, with remainder 0.
+// Division by zero gives all ones, for the remainder too: PTX leaves it
+// unspecified. The smallest number divided by -1 is itself, with remainder 0.
 #include "soft/lanes/soft_lanes.h"
 
-// The quotient of 32 bits, anything for b == 0. With wide vectors by way of
-// f64: the nearest f64 to a / b is never beyond an integer that a / b is below,
-// for they are at least 1 / b apart and the rounding moves it by less than
-// 2^-20 / b. Adding 2^52 puts the nearest integer into the low bits; one less
-// where that went up.
+// The quotient of 32 bits, anything for b == 0. With wide vectors through f64:
+// the nearest f64 to a / b is never beyond an integer that a / b is below, for
+// they are at least 1 / b apart and the rounding moves it by less than 2^-20 /
+// b. Adding 2^52 puts the nearest integer into the low bits; one less where
+// that went up.
 KILNI_LANES_INLINE uint32_t quotient(uint32_t a, uint32_t b) {
 #if defined(__AVX2__)
   double q = (double)a / (double)(b ? b : 1u);

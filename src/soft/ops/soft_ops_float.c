@@ -6,10 +6,10 @@
 
 #define KEEP(x) (x)
 
-// a * b + c, rounded once as `mode` says. Where the CPU has no fma: the
-// product is exact in f64, and a second rounding in the direction of the first
-// changes nothing. To the nearest, the sum is first rounded to odd, by the
-// error that it left (and so needs f64's 53 bits, more than twice 24).
+// a * b + c, rounded once by `mode`. Where the CPU has no fma: the product is
+// exact in f64, and a second rounding in the direction of the first changes
+// nothing. To the nearest, the sum is first rounded to odd, by the error that
+// it left (and so needs f64's 53 bits, more than twice 24).
 KILNI_LANES_INLINE float fused(int mode, float a, float b, float c) {
 #if defined(__FMA__) || defined(__FP_FAST_FMAF)
   (void)mode;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: f32 division, reciprocal and square root, rounded as IEEE 754 says.
-// Compiled once for each lane set.
+// soft: f32 division, reciprocal and square root, rounded as IEEE 754
+// specifies. Compiled once for each lane set.
 #include "soft/lanes/soft_lanes_float.h"
 
 #define FLUSH_OUT(x) flush32(canonical32(x))

@@ -12,7 +12,7 @@
 // A small format. one-thread
 typedef struct format_t {
   uint64_t digits;    // of the fraction
-  int64_t least;      // exponent of the least normal number
+  int64_t least;      // exponent of the smallest normal number
   uint64_t greatest;  // the greatest finite number
   uint64_t infinity;
   uint64_t nan;
@@ -41,7 +41,7 @@ KILNI_LANES_INLINE float with_sign(float magnitude, uint32_t sign_up) {
 KILNI_LANES_INLINE float widen_f16(uint32_t x) {
   uint32_t body = x & 0x7fffu;
   float r = float32(body << 13) * 0x1p112f;
-  // What is no number keeps its bits.
+  // A NaN keeps its bits.
   uint32_t u = body >= 0x7c00u ? 0x7f800000u | body << 13 : bits32(r);
   return float32(u | (x << 16 & 0x80000000u));
 }
@@ -80,7 +80,7 @@ static void widen_all(const uint32_t* from, uint32_t shift, uint32_t format,
 
 // ---- To a small format, with one rounding ----
 
-// What rounds upward: to the nearest, away from zero where the sign says so.
+// What rounds upward: to the nearest, away from zero depending on the sign.
 // one-thread
 typedef struct rounding_t {
   uint64_t nearest;  // all ones or nothing, as the others
@@ -158,7 +158,7 @@ static void adjust(double* x, uint32_t flags) {
   }
 }
 
-// tf32 rounded away keeps what is no number but its low bits.
+// tf32 rounded away keeps a NaN but its low bits.
 static void away_tf32(const float* from, uint32_t flags, uint32_t* to) {
   KILNI_LANES_EACH(i) {
     uint32_t u = bits32(from[i]);
@@ -205,7 +205,7 @@ static void narrow_f32(const float* from, uint32_t flags, uint32_t* to) {
                            kilni_soft_exec(warp, instr))
 
 // `d`, the number; `a`, f32; `b`, f32 that becomes the lower half, where `aux`
-// says so.
+// requests it.
 KILNI_SOFT_HANDLER(half_narrow_f32) {
   WORDS(r);
   uint32_t flags = instr->aux;
@@ -250,7 +250,7 @@ KILNI_SOFT_HANDLER(half_narrow_f64) {
   return instr + 1;
 }
 
-// `d`, f32; `a`, a number that starts at a bit that `aux` says.
+// `d`, f32; `a`, a number that starts at a bit that `aux` specifies.
 KILNI_SOFT_HANDLER(half_widen) {
   FLOATS(r);
   uint32_t flags = instr->aux;
@@ -421,7 +421,7 @@ static void ops_half_load(kilni_soft_warp_t* warp, uint32_t word,
   }
 }
 
-// .ftz asks whether the result is below the least normal number once it is
+// .ftz tests whether the result is below the smallest normal number once it is
 // rounded to the format's digits, its exponent being free.
 static void flush_small(double* r, uint32_t format) {
   bool f16 = format == KILNI_SOFT_HALF_F16;
@@ -451,7 +451,7 @@ static void one_half(kilni_soft_warp_t* warp, const kilni_soft_instr_t* instr,
   narrow_all(r, flags & KILNI_SOFT_HALF_FORMAT, out);
 }
 
-// `d`; `a`, `b`, `c`, those that there are not being `a`; `aux`.
+// `d`; `a`, `b`, `c`, missing ones being `a`; `aux`.
 KILNI_SOFT_HANDLER(half_math) {
   WORDS(r);
   one_half(warp, instr, 0, r);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: matrices that a warp holds together: lane by lane in soft_matrix.c.
-// Compiled once for each lane set.
+// soft: matrices that are distributed over a warp: lane by lane in
+// soft_matrix.c. Compiled once for each lane set.
 #include "soft/lanes/soft_lanes.h"
 #include "soft/engine/soft_warp.h"
 

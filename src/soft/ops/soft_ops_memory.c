@@ -139,8 +139,8 @@ KILNI_LANES_INLINE __m256i chosen64(uint32_t exec, int i) {
 #endif
 
 // The addresses of an access whose base is the same for all lanes and whose
-// index goes up by one: known without making them. False if they are others,
-// or if not every lane executes.
+// index goes up by one: known without computing them. False if they differ, or
+// if not every lane executes.
 KILNI_LANES_INLINE bool in_row(const kilni_soft_warp_t* warp,
                                const kilni_soft_instr_t* instr, uint32_t exec,
                                uint32_t bytes, span_t* span) {
@@ -168,7 +168,7 @@ KILNI_LANES_INLINE bool in_row(const kilni_soft_warp_t* warp,
   return (span->lo & (bytes - 1)) == 0;
 }
 
-// Loads what lies one after another into `out`, whoever executes.
+// Loads contiguous memory into `out`, whichever lanes execute.
 KILNI_LANES_INLINE void load_row(const uint8_t* host, uint32_t exec,
                                  uint32_t bytes, void* out) {
   if (exec == KILNI_SOFT_FULL_MASK && bytes == 1) {
@@ -224,8 +224,8 @@ KILNI_LANES_INLINE void load_row(const uint8_t* host, uint32_t exec,
   }
 }
 
-// Stores lanes one after another; memory of lanes that do not execute is
-// somebody else's and is not touched.
+// Stores lanes contiguously; memory of lanes that do not execute is not
+// touched.
 KILNI_LANES_INLINE void store_row(uint8_t* host, uint32_t exec, uint32_t bytes,
                                   const void* values) {
   if (exec == KILNI_SOFT_FULL_MASK) {

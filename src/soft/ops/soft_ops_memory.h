@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: what the handlers of loads and stores share: where a warp's addresses
-// lie, one check for all of them, lanes to and from memory.
+// soft: what the handlers of loads and stores share: a warp's addresses, one
+// check for all of them, lanes to and from memory.
 //
 // The addresses of a warp are nearly always all the same, one after another,
 // or close together in one allocation: then one check of the whole span is
@@ -34,8 +34,8 @@ typedef uint32_t any_chunk_t
 
 typedef enum shape_t { SHAPE_SAME, SHAPE_NEXT, SHAPE_SPREAD } shape_t;
 
-// The addresses of a warp's access: those of lanes plus an offset that is the
-// same for all, so that a register that holds addresses is used as it is.
+// The addresses of a warp's access: those of lanes plus one common offset, so
+// that a register of addresses is used directly.
 typedef struct addresses_t {
   const uint64_t* lane;
   uint64_t offset;
@@ -44,7 +44,7 @@ typedef struct addresses_t {
 // What the addresses of a warp's access have in common.
 typedef struct span_t {
   uint64_t lo;
-  uint64_t end;    // one behind the last byte
+  uint64_t end;    // one past the last byte
   uint8_t* host;   // of `lo`
   uint64_t delta;  // of `addresses_t.lane` to the host's addresses
   shape_t shape;
@@ -119,7 +119,7 @@ KILNI_LANES_INLINE shape_t shape_of_some(const uint64_t* addr, uint32_t exec,
   return next == 0 ? SHAPE_NEXT : same == 0 ? SHAPE_SAME : SHAPE_SPREAD;
 }
 
-// The least and the greatest distance of the addresses of `exec` from `first`,
+// The minimum and the maximum distance of the addresses of `exec` from `first`,
 // and the bits of all of them; false where one is too far for 31 bits, so that
 // half as many vectors do.
 KILNI_LANES_INLINE bool reach_of(const uint64_t* addr, uint32_t exec,
@@ -149,7 +149,7 @@ KILNI_LANES_INLINE bool reach_of(const uint64_t* addr, uint32_t exec,
   return true;
 }
 
-// Looks at the addresses of `exec`; false if one is no multiple of `size`, or
+// Checks the addresses of `exec`; false if one is not a multiple of `size`, or
 // if they are farther apart than an allocation is likely to be.
 KILNI_LANES_INLINE bool ops_memory_look(const addresses_t* addresses,
                                         uint32_t exec, uint32_t size,
@@ -196,7 +196,7 @@ KILNI_LANES_INLINE bool find_shared(const kilni_soft_run_t* run,
   return true;
 }
 
-// The range of a site anew; false if the span is not in one allocation.
+// Sets the range of a site again; false if the span is not in one allocation.
 static __attribute__((noinline)) bool ops_memory_find_range(
     kilni_soft_run_t* run, kilni_soft_range_t* range, const span_t* span,
     bool is_store) {
@@ -283,10 +283,10 @@ KILNI_LANES_INLINE uint64_t get_lane(const void* lanes, uint32_t lane,
                     : ((const uint32_t*)lanes)[lane];
 }
 
-// One lane's elements, which lie side by side, in one access of all of them: a
+// One lane's elements, which are contiguous, in one access of all of them: a
 // kernel that reads a value and its state by one load sees no half of a store.
-// The access of 16 bytes is volatile, since a compiler may make several of it
-// that are only taken apart.
+// The access of 16 bytes is volatile, since a compiler may split one that is
+// only taken apart.
 KILNI_LANES_INLINE void ops_memory_read_lane(
     const uint8_t* host, uint32_t bytes, uint32_t count, uint32_t lane,
     uint64_t (*out)[KILNI_SOFT_LANES]) {
@@ -382,10 +382,10 @@ KILNI_LANES_INLINE shape_t chunk_shape(const uint64_t* addr, uint64_t size) {
   return next ? SHAPE_NEXT : SHAPE_SPREAD;
 }
 
-// How far from its address the bytes lie that lane 0 names in local memory, as
+// How far from its address the bytes are that lane 0 names in local memory, as
 // host_of takes it, if the addresses of all of `exec` are their lanes' own;
-// false if a lane must ask. Each lane's memory lies apart, `local_stride` after
-// the one before.
+// false if a lane must be translated. Each lane's memory is separate,
+// `local_stride` after the previous one.
 KILNI_LANES_INLINE bool find_local(const kilni_soft_run_t* run,
                                    const addresses_t* addresses, uint32_t exec,
                                    uint32_t space, uint32_t size,
@@ -476,9 +476,9 @@ static __attribute__((noinline)) KILNI_SOFT_RACY bool ops_memory_load_lanes(
   return true;
 }
 
-// Whose value stays where several lanes store to one address is open in CUDA;
-// without a seed it is as on a GPU (kilni_soft_store_turn). A seed chooses the
-// lanes that go before the others, of those that would go last.
+// CUDA leaves unspecified whose value stays where several lanes store to one
+// address; without a seed it is as on a GPU (kilni_soft_store_turn). A seed
+// chooses the lanes that go before the others, of those that would go last.
 KILNI_LANES_INLINE uint32_t come_first(kilni_soft_run_t* run, uint32_t exec,
                                        uint32_t bytes) {
   if (__builtin_expect(run->worker->random == 0, 1)) return exec;

@@ -31,7 +31,7 @@ THREE(add_mul_f32, float, canonical32((a + b) * c))
 THREE(diff_add_f32, float, canonical32((a - b) + c))
 THREE(diff_mul_f32, float, canonical32((a - b) * c))
 
-// A sum, the compare that reads it first, and the branch behind that: `instr`,
+// A sum, the compare that reads it first, and the branch after that: `instr`,
 // the instructions after it stay as they are.
 #define SUM_BRANCH(id, T, add, expr)                                   \
   KILNI_SOFT_HANDLER(setp_##id##_sum_branch) {                         \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// soft: compares into registers: all ones or 1.0f where they hold, else zero.
-// Compiled once for each lane set.
+// soft: compares into registers: all ones or 1.0f where they are true, else
+// zero. Compiled once for each lane set.
 #include "soft/lanes/soft_lanes_compare.h"
 
 KILNI_LANES_INLINE void store_chosen(kilni_soft_warp_t* warp,

@@ -3,8 +3,8 @@
 // soft: conversions from integers to floats. Compiled once for each lane set.
 //
 // Compilers make wide conversions of two halves, whose sum of nothing is -0
-// when rounding down. So zeros are set apart, after the results have been out
-// of the compiler's sight: it would see no need.
+// when rounding down. So zeros are set separately, after the results have been
+// hidden from the compiler, which would otherwise drop that.
 #include "soft/lanes/soft_lanes.h"
 
 #define EXACT(id, TD, TA, T) KILNI_LANES_UNARY(id, TD, TA, (TD)(T)a)

@@ -7,7 +7,7 @@
 // in the destination's top bit.
 #include "soft/lanes/soft_lanes_float.h"
 
-// `low` is the least number of TI, `end` the first float beyond the greatest.
+// `low` is the smallest number of TI, `end` the first float beyond the largest.
 // A lane that is out of range converts zero and is replaced.
 #define CONVERT(name, TF, TI, low, end, least, greatest, nan) \
   KILNI_LANES_INLINE TI name(TF x) {                          \

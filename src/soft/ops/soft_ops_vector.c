@@ -32,7 +32,7 @@ KILNI_LANES_INLINE addresses_t vector_addresses(const kilni_soft_warp_t* warp,
 }
 
 #if defined(__SSE2__)
-// Where the 16 bytes of lane `i` are; without addresses one lane's behind the
+// Where the 16 bytes of lane `i` are; without addresses one lane's after the
 // other's, from `delta` on.
 KILNI_LANES_INLINE uint8_t* place16(const uint64_t* addr, uint64_t delta,
                                     uint32_t i) {
@@ -87,8 +87,8 @@ KILNI_LANES_INLINE void gather_quads(const uint64_t* addr, uint64_t delta,
   }
 }
 
-// The same the other way, in the order of EACH_STORED: eight lanes after eight,
-// each from the highest lane down.
+// The reverse, in the order of EACH_STORED: eight lanes after eight, each from
+// the highest lane down.
 KILNI_LANES_INLINE void scatter_quads(const uint64_t* addr, uint64_t delta,
                                       const void* const* values) {
   for (uint32_t end = KILNI_SOFT_LANES; end; end -= CHUNK) {
@@ -220,8 +220,8 @@ KILNI_LANES_INLINE bool gather_words(const uint64_t* addr, uint64_t delta,
   return true;
 }
 
-// Pairs of words that lie one after another into registers, and back: 8 bytes
-// of a lane at once.
+// Contiguous pairs of words into registers, and back: 8 bytes of a lane at
+// once.
 KILNI_LANES_INLINE void unzip_pairs(const void* host,
                                     uint64_t (*out)[KILNI_SOFT_LANES]) {
   const any64_t* from = host;
@@ -243,8 +243,8 @@ KILNI_LANES_INLINE void zip_pairs(void* host, const void* const* values) {
   }
 }
 
-// Everything lies one after another and every lane executes; false where that
-// has no path of its own.
+// Everything is contiguous and every lane executes; false where that has no
+// path of its own.
 KILNI_LANES_INLINE bool load_rows(void* host, uint32_t bytes, uint32_t count,
                                   uint64_t (*out)[KILNI_SOFT_LANES]) {
   if (bytes == 4 && count == 2) {
@@ -288,7 +288,7 @@ KILNI_LANES_INLINE void ops_vector_words_of(const kilni_soft_warp_t* warp,
   words[3] = kilni_soft_slot(warp, instr->c);
 }
 
-// What lies at one address, for every lane.
+// The words at one address, for every lane.
 KILNI_LANES_INLINE void load_same(const uint8_t* host, uint32_t bytes,
                                   uint32_t count,
                                   uint64_t (*out)[KILNI_SOFT_LANES]) {
@@ -301,7 +301,7 @@ KILNI_LANES_INLINE void load_same(const uint8_t* host, uint32_t bytes,
   }
 }
 
-// Loads what `span` says, which is all in one place.
+// Loads what `span` covers, which is contiguous.
 KILNI_LANES_INLINE void load_span(const uint64_t* addr, uint32_t exec,
                                   const span_t* span, uint32_t bytes,
                                   uint32_t count,

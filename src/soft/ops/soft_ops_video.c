@@ -160,10 +160,10 @@ KILNI_LANES_INLINE int64_t act_wide(uint32_t aux, int64_t a, int64_t b) {
   }
 }
 
-// How far a result is clamped, as ptxas has it for `.sat` (an H200 agrees; PTX
-// says otherwise): a part of d takes what is not in 32 bits, and what is below
-// zero, as too much; an unsigned word is only kept from being below zero, but
-// for shifts, of which 34 bits count and no part is clamped.
+// How far a result is clamped, as ptxas implements `.sat` (an H200 agrees; PTX
+// specifies otherwise): a part of d takes what is not in 32 bits, and what is
+// below zero, as too much; an unsigned word is only kept from being below zero,
+// but for shifts, of which 34 bits count and no part is clamped.
 KILNI_LANES_INLINE int64_t saturate_one(uint32_t aux, int64_t x) {
   bool is_signed = aux & KILNI_SOFT_VIDEO_SIGNED_D;
   uint32_t bits = part_bits(KILNI_SOFT_VIDEO_PART_D(aux));

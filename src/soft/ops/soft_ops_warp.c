@@ -49,8 +49,8 @@ KILNI_SOFT_HANDLER(activemask) {
   return instr + 1;
 }
 
-// The lane that each lane reads: itself where that one lies outside its
-// segment. Returns the lanes for which it lies inside.
+// The lane that each lane reads: itself where that one is outside its segment.
+// Returns the lanes for which it is inside.
 #define SOURCES(name, expr, is_inside)                                     \
   KILNI_LANES_INLINE uint32_t name(const uint32_t* pb, const uint32_t* pc, \
                                    uint32_t* out) {                        \
@@ -147,7 +147,7 @@ KILNI_SOFT_HANDLER(vote) {
 }
 
 // The lanes whose value is `value`, and in them `r` becomes that mask. The
-// values are few where many lanes match, so lanes are asked value by value.
+// values are few where many lanes match, so lanes are compared value by value.
 #define SAME_VALUES(name, T)                                          \
   KILNI_LANES_INLINE uint32_t name(const T* a, T value, uint32_t who, \
                                    uint32_t* r) {                     \
@@ -231,7 +231,7 @@ KILNI_SOFT_HANDLER(redux) {
 }
 
 // `d`, the lane that is elected: the first; `b`, the mask; `c`, the predicate
-// that says whether it is this one, or KILNI_SOFT_NONE.
+// of whether it is this one, or KILNI_SOFT_NONE.
 KILNI_SOFT_HANDLER(elect) {
   COLLECT(instr->b);
   uint32_t who = ops_warp_first_of(warp, instr->b) & warp->mask;

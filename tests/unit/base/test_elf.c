@@ -294,16 +294,16 @@ static void refuse(size_t where, size_t bytes, uint64_t value,
 static void test_refusals(void** state) {
   (void)state;
   refuse(5, 1, 2, KILN_STATUS_UNSUPPORTED, "another byte order");
-  refuse(4, 1, 3, KILN_STATUS_BAD_DATA, "no width");
+  refuse(4, 1, 3, KILN_STATUS_BAD_DATA, "neither 32 nor 64");
   refuse(16, 2, 4, KILN_STATUS_BAD_DATA, "neither a library nor a program");
   refuse(56, 2, 0xffff, KILN_STATUS_LIMIT_EXCEEDED, "program headers");
   refuse(54, 2, 8, KILN_STATUS_BAD_DATA, "program headers have no size");
-  refuse(32, 8, UINT64_MAX - 8, KILN_STATUS_BAD_DATA, "beyond its end");
+  refuse(32, 8, UINT64_MAX - 8, KILN_STATUS_BAD_DATA, "past its end");
   elf_plan_t plan = full_plan();
   elf_made_t made = elf_make(&plan);
   // The first entry of .dynamic is a needed library.
   refuse(made.dynamic + 8, 8, 1 << 20, KILN_STATUS_BAD_DATA,
-         "beyond its names");
+         "past its string table");
   free(made.data);
 }
 
@@ -384,7 +384,7 @@ static void test_no_ordinary_file(void** state) {
   kilni_base_elf_t* elf;
   kiln_status_t status = kilni_base_elf_open(kiln_allocator_libc(), path, &elf);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_BAD_DATA);
-  assert_non_null(strstr(kiln_status_message(status), "no ordinary file"));
+  assert_non_null(strstr(kiln_status_message(status), "not a regular file"));
   kiln_status_free(status);
   unlink(path);
   status = kilni_base_elf_open(kiln_allocator_libc(), "/tmp", &elf);

@@ -118,7 +118,7 @@ static void test_foreign(void** state) {
   // before it is looked at.
   assert_int_equal(unlink(path), 0);
   assert_int_equal(mkfifo(path, 0600), 0);
-  expect_miss(&kit, false, "no ordinary file");
+  expect_miss(&kit, false, "not a regular file");
   cache_kit_deinit(&kit);
 }
 

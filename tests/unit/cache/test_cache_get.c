@@ -239,7 +239,7 @@ static void test_arguments(void** state) {
   request.struct_size = 0;
   cache_kit_fails(kiln_cache_get_or_make(cache, &request, &entry, NULL),
                   invalid);
-  cache_kit_fails(kiln_cache_get_named(cache, "no name", &entry), invalid);
+  cache_kit_fails(kiln_cache_get_named(cache, "not the name", &entry), invalid);
   cache_kit_fails(kiln_cache_walk(cache, 64, NULL, NULL, NULL), invalid);
   kiln_cache_release(NULL);
   kiln_cache_retain(NULL);

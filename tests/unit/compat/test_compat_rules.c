@@ -181,7 +181,7 @@ static void uses_without_a_rule(void** state) {
   kit_lib(&kit, "nvrtc", 12090);
   kit_lib(&kit, "cublas", 12090);
   kit_use(&kit, "nvrtc", "cublas", PTX);
-  kit_refuses(&kit, KILN_COMPAT_RULE_USE, OPEN, "lib:cublas takes");
+  kit_refuses(&kit, KILN_COMPAT_RULE_USE, OPEN, "the inputs of lib:cublas");
 }
 
 static void uses_of_products(void** state) {
@@ -445,7 +445,7 @@ static void nvvm_ir_versions(void** state) {
   to->line = 12090;
   to->tag_count = 0;
   from->tag_count = 0;
-  kit_refuses(&kit, KILN_COMPAT_RULE_NVVM_IR, NO, "one line on both sides");
+  kit_refuses(&kit, KILN_COMPAT_RULE_NVVM_IR, NO, "one release on both sides");
   from->nvvm_ir = 2000;
   to->nvvm_ir = 2000;
   kit_accepts(&kit);
@@ -463,7 +463,8 @@ static void contested_line(void** state) {
   nvrtc->evidence = "its symbols";
   nvrtc->against = "its text";
   nvrtc->against_line = 13050;
-  kit_refuses(&kit, KILN_COMPAT_RULE_EVIDENCE, OPEN, "its text says CUDA 13.5");
+  kit_refuses(&kit, KILN_COMPAT_RULE_EVIDENCE, OPEN,
+              "its text states CUDA 13.5");
   // With a line it is a remark.
   nvrtc->line = 13000;
   kit_accepts(&kit);

@@ -346,14 +346,14 @@ static void what_cannot_be_cached_says_why(void** state) {
            KILN_COMPILE_CACHE_UNCACHEABLE, "## may make __TIMESTAMP__");
     options = kiln_compile_options_default();
   }
-  // More than is looked at: compiled all the same.
+  // More than are examined: compiled all the same.
   enum { TOO_MANY = 65537 };
   char* many = malloc(TOO_MANY * 12 + 1);
   assert_non_null(many);
   for (size_t i = 0; i < TOO_MANY; i++) {
     memcpy(many + i * 12, "#include  N\n", 13);
   }
-  expect(many, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "than is looked at");
+  expect(many, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "than are examined");
   free(many);
   options.time_file = "t.csv";
   expect(kPlain, &options, KILN_COMPILE_CACHE_UNCACHEABLE, "times");

@@ -199,11 +199,12 @@ static void an_architecture_is_brought_down(void** state) {
                       "compute_75");
   assert_string_equal(kiln_compile_result_note(result),
                       "compute_130a is newer than NVRTC 13.0: compiled for "
-                      "compute_75, the newest that it knows");
+                      "compute_75, the newest that it supports");
   kiln_compile_result_release(result);
   options.output = KILN_CODE_FORMAT_CUBIN;
   options.arch = "sm_130";
-  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED, "knows no sm_130");
+  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED,
+         "does not support sm_130");
   options.arch = "sm_79";
   expect(compiler, &options, "--gpu-architecture=sm_75 --no-cache");
   options.output = KILN_CODE_FORMAT_PTX;
@@ -212,7 +213,7 @@ static void an_architecture_is_brought_down(void** state) {
   for (size_t i = 0; i < sizeof(kNone) / sizeof(kNone[0]); i++) {
     options.arch = kNone[i];
     refuse(compiler, &options, KILN_STATUS_INVALID_ARGUMENT,
-           "is no architecture");
+           "is not an architecture");
   }
   options.arch = "compute_50";  // older than all: the compiler's to refuse
   expect(compiler, &options, "--gpu-architecture=compute_50 --no-cache");
@@ -238,7 +239,7 @@ static void nvvm_takes_what_it_has(void** state) {
   options.output = KILN_CODE_FORMAT_LTOIR;
   expect(compiler, &options, "-arch=compute_75 -gen-lto");
   options.output = KILN_CODE_FORMAT_CUBIN;
-  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED, "makes no cubin");
+  refuse(compiler, &options, KILN_STATUS_UNSUPPORTED, "cannot make cubin");
 #define REFUSED(statement, word)            \
   options = kiln_compile_options_default(); \
   statement;                                \

@@ -179,7 +179,7 @@ static void hit(world_t* world, kiln_link_options_t* options) {
 }
 
 static void miss(world_t* world, kiln_link_options_t* options) {
-  expect(world, options, kPtx, "k.ptx", KILN_LINK_CACHE_MISS, "not there");
+  expect(world, options, kPtx, "k.ptx", KILN_LINK_CACHE_MISS, "not present");
 }
 
 static void everything_is_in_the_key(void** state) {

@@ -254,12 +254,12 @@ static void a_crash_is_a_status(void** state) {
 static void no_answer_is_a_status(void** state) {
   world_t* world = *state;
   expect(link_as(world, "says_nothing", 10, NULL), KILN_STATUS_LINK_FAILED,
-         "gave no answer and ended with 0");
+         "sent no answer and exited with 0");
   expect(link_as(world, "lies", 10, NULL), KILN_STATUS_LINK_FAILED,
-         "gave no answer");
+         "sent no answer");
   // It never reads what is more than a socket holds.
   expect(link_as(world, "deaf", 8 << 20, NULL), KILN_STATUS_LINK_FAILED,
-         "gave no answer and ended with 5");
+         "sent no answer and exited with 5");
 }
 
 static void a_time_limit_ends_it(void** state) {

@@ -381,14 +381,14 @@ static void a_refusal_says_what_to_install(void** state) {
        "the driver of CUDA 13.0 is too old for the ptx that nvJitLink 13.5",
        "\"nvidia-nvjitlink>=13.0,<13.1\""},
       {{13000, {0}, {LTO}, {12090}, {0}, CUB, 0, 0},
-       "there is no nvJitLink that can be used, and the driver's linker does "
-       "no link-time optimisation",
+       "no usable nvJitLink was found, and the driver's linker does not do "
+       "link-time optimisation",
        "\"nvidia-nvjitlink-cu12>=12.9,<13.0\""},
       {{13000, {0}, {REL}, {13000}, {0}, CUB, KILN_SWITCH_ON, 0},
-       "there is no nvJitLink",
+       "no usable nvJitLink",
        "\"nvidia-nvjitlink>=13.0,<14.0\""},
       {{NONE, {13000}, {CUB}, {13000}, {0}, CUB, 0, 0},
-       "nvJitLink leaves finished machine code out, without a word: \"in\" "
+       "nvJitLink silently omits finished machine code: \"in\" "
        "(cubin of CUDA 13.0)",
        "compile \"in\" with relocatable device code (`-rdc=true`)"},
       {{12090, {12090}, {PTX}, {0}, {90}, CUB, 0, 0},

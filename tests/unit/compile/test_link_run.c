@@ -287,8 +287,9 @@ static void test_gates(void** state) {
   kiln_code_t* code = NULL;
   assert_null(kiln_link_add_bytes(
       link, (kiln_bytes_view_t){kLtoir, sizeof(kLtoir)}, 0, "ir"));
-  expect(kiln_link_finish(link, &code), KILN_STATUS_UNSUPPORTED,
-         "nvJitLink 13.1 makes no relocatable of LTO-IR: that came with 13.2");
+  expect(
+      kiln_link_finish(link, &code), KILN_STATUS_UNSUPPORTED,
+      "nvJitLink 13.1 cannot make relocatable of LTO-IR: that came with 13.2");
   assert_null(code);
   kiln_link_release(link);
   options.output = KILN_CODE_FORMAT_LTOIR;
@@ -296,7 +297,7 @@ static void test_gates(void** state) {
   assert_null(kiln_link_add_bytes(
       link, (kiln_bytes_view_t){kLtoir, sizeof(kLtoir)}, 0, "ir"));
   expect(kiln_link_finish(link, &code), KILN_STATUS_UNSUPPORTED,
-         "nvJitLink 13.1 makes no ltoir: that came with 13.3");
+         "nvJitLink 13.1 cannot make ltoir: that came with 13.3");
   kiln_link_release(link);
   // Of what is no LTO-IR, 13.0 made it before anybody promised it.
   options.output = KILN_CODE_FORMAT_RELOCATABLE;
@@ -306,9 +307,9 @@ static void test_gates(void** state) {
   assert_null(kiln_link_explain(link, &choice));
   assert_int_equal(kiln_link_choice_verdict(choice),
                    KILN_COMPAT_VERDICT_UNKNOWN);
-  assert_string_equal(kiln_link_choice_reason(choice, 0),
-                      "nobody promises relocatable code of an nvJitLink before "
-                      "13.2");
+  assert_string_equal(
+      kiln_link_choice_reason(choice, 0),
+      "relocatable code of an nvJitLink before 13.2 is not documented");
   kiln_link_choice_release(choice);
   kiln_link_release(link);
 }
@@ -367,7 +368,7 @@ static void test_what_is_left_out(void** state) {
     assert_null(
         kiln_link_add_bytes(link, read_data(rows[i].file), 0, "finished"));
     expect(kiln_link_finish(link, &code), KILN_STATUS_LINK_FAILED,
-           "is not in what came out");
+           "is not in the result");
     assert_null(code);
     kiln_link_release(link);
   }
@@ -614,9 +615,10 @@ static void test_no_device_code(void** state) {
     size_t size;
     uint32_t count;
     const char* says;
-  } rows[] = {{8, 1, "\"a.a\" holds no device code"},
-              {bytes.size, 1, "\"a.a\" holds no device code"},
-              {bytes.size, 2, "none of the 2 inputs holds device code"}};
+  } rows[] = {{8, 1, "\"a.a\" contains no device code"},
+              {bytes.size, 1, "\"a.a\" contains no device code"},
+              {bytes.size, 2,
+               "none of the 2 inputs, such as \"a.a\", contains device code"}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     kiln_link_t* link = new_link(world, NULL);
     bytes.size = rows[i].size;
@@ -725,9 +727,9 @@ static void test_finished_code_beside_another_input(void** state) {
       assert_null(
           kiln_link_add_bytes(link, read_data(kFiles[i % 3]), 0, "one.o"));
       if (i >= 3) add_ptx(link);
-      expect_failure(link, KILN_STATUS_LINK_FAILED,
-                     "the kernel \"_Z1kPi\" of \"one.o\" would not be in what "
-                     "comes out");
+      expect_failure(
+          link, KILN_STATUS_LINK_FAILED,
+          "the kernel \"_Z1kPi\" of \"one.o\" would not be in the result");
     }
   }
 }
@@ -788,7 +790,7 @@ static void set_debug(kiln_link_options_t* o) {
 static void test_options_that_change_nothing(void** state) {
   world_t* world = *state;
   enum { MACHINE = 1, PTX = 2, LTOIR = 4 };
-  static const char* const kChanges = "changes nothing in this link";
+  static const char* const kChanges = "has no effect on this link";
   const struct {
     void (*set)(kiln_link_options_t* options);
     uint32_t inputs;
@@ -802,8 +804,8 @@ static void test_options_that_change_nothing(void** state) {
       {set_ftz, PTX, 0, kChanges, NULL},
       {set_ftz, PTX | MACHINE, 0, kChanges, NULL},
       {set_registers, LTOIR, KILN_CODE_FORMAT_PTX, kChanges, NULL},
-      {set_debug, MACHINE, 0, NULL, "`debug` changes nothing"},
-      {set_registers, PTX | MACHINE, 0, NULL, "reaches PTX and LTO-IR only"},
+      {set_debug, MACHINE, 0, NULL, "`debug` has no effect"},
+      {set_registers, PTX | MACHINE, 0, NULL, "affects PTX and LTO-IR only"},
       {set_ftz, LTOIR | PTX, 0, NULL, "PTX stays as it was compiled"},
       {set_ftz, LTOIR | MACHINE, 0, NULL, "machine code stays"},
       {set_registers, PTX, 0, NULL, NULL},
@@ -856,7 +858,7 @@ static void test_lto_of_no_ir(void** state) {
 static void test_a_kernel_that_is_lost(void** state) {
   world_t* world = *state;
   expect_failure(link_of(world, "externs.cubin", NULL), KILN_STATUS_LINK_FAILED,
-                 "the kernel \"_Z1kPi\" of \"one.o\" is not in what came out");
+                 "the kernel \"_Z1kPi\" of \"one.o\" is not in the result");
 }
 
 static void test_an_error_and_success(void** state) {
@@ -950,7 +952,7 @@ static void test_bad_inputs(void** state) {
          "without inputs");
   expect(kiln_link_add_bytes(link, noise, 0, "x"), KILN_STATUS_BAD_DATA, "x");
   expect(kiln_link_add_bytes(link, bitcode, 0, "x"),
-         KILN_STATUS_INVALID_ARGUMENT, "no linker takes \"x\"");
+         KILN_STATUS_INVALID_ARGUMENT, "no linker accepts \"x\"");
   expect(kiln_link_add_file(link, "/nonexistent/a.ptx", 0),
          KILN_STATUS_NOT_FOUND, "a.ptx");
   assert_int_equal(world->fake.begins, 0);

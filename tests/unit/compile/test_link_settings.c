@@ -127,7 +127,7 @@ static void test_each_option(void** state) {
     assert_int_equal(kiln_link_settings_warning_count(settings), ignored);
     if (ignored) {
       assert_non_null(
-          strstr(kiln_link_settings_warning(settings, 0), "does nothing"));
+          strstr(kiln_link_settings_warning(settings, 0), "has no effect"));
     }
     assert_null(kiln_link_settings_warning(settings, 1));
     kiln_link_settings_release(settings);
@@ -252,9 +252,9 @@ static void test_architectures(void** state) {
                                       "SM_90",  "sm_90 ",  "sm_1"};
   for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
     options.arch = wrong[i];
-    assert_int_equal(code_of(&options, kDriver, "no architecture"),
+    assert_int_equal(code_of(&options, kDriver, "not an architecture"),
                      KILN_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(code_of(&options, kNvjitlink, "no architecture"),
+    assert_int_equal(code_of(&options, kNvjitlink, "not an architecture"),
                      KILN_STATUS_INVALID_ARGUMENT);
   }
   // PTX is for a virtual one, machine code for one of a device.

@@ -308,14 +308,14 @@ static void test_what_is_refused(void** state) {
   refused(world, &tensor, KILN_STATUS_UNSUPPORTED, "kind 10");
   tensor = good;
   tensor.tensor.strides = strides;
-  refused(world, &tensor, KILN_STATUS_UNSUPPORTED, "side by side");
+  refused(world, &tensor, KILN_STATUS_UNSUPPORTED, "contiguous");
   tensor = good;
   tensor.tensor.type.bits = 4;
   tensor.tensor.type.lanes = 1;
-  refused(world, &tensor, KILN_STATUS_UNSUPPORTED, "side by side");
+  refused(world, &tensor, KILN_STATUS_UNSUPPORTED, "contiguous");
   shape[0] = 0;
   tensor = good;
-  refused(world, &tensor, KILN_STATUS_UNSUPPORTED, "side by side");
+  refused(world, &tensor, KILN_STATUS_UNSUPPORTED, "contiguous");
   // It stays the caller's.
   assert_int_equal(deleted, 0);
 }

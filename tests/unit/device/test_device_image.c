@@ -83,7 +83,7 @@ static void test_cubins(void** state) {
   assert_bad(data, sizeof(data), "not one for CUDA");
   make_cubin(data);
   put(data, FIRST_SECTION + 32, UINT64_MAX, 8);
-  assert_bad(data, sizeof(data), "is to be");
+  assert_bad(data, sizeof(data), "would be");
   make_cubin(data);
   put(data, 40, UINT64_MAX, 8);
   assert_bad(data, sizeof(data), "no section headers");

@@ -378,7 +378,7 @@ static void test_wrong_arguments(void** state) {
   assert_says(kiln_launch_set(launch, 3, kiln_arg_bytes(bytes, 23)), invalid,
               "parameter 3 (\"s\") of kernel \"mixed\" is a struct of 24");
   assert_says(kiln_launch_set(launch, 3, kiln_arg_bytes(NULL, 24)), invalid,
-              "bytes that are not there");
+              "bytes at a NULL address");
   assert_says(kiln_launch_set(launch, 0, kiln_arg_buffer(NULL)), invalid,
               "a buffer that is NULL");
   assert_says(kiln_launch_set(launch, 5, kiln_arg_u32(1)), invalid,
@@ -431,7 +431,7 @@ static void test_unknown_parameters(void** state) {
   assert_null(kiln_kernel_create(module, "k", &kernel));
   assert_null(kiln_launch_create(kernel, NULL, &launch));
   assert_says(kiln_launch_set(launch, 0, kiln_arg_u32(1)),
-              KILN_STATUS_INSUFFICIENT_METADATA, "nothing tells");
+              KILN_STATUS_INSUFFICIENT_METADATA, "are unknown");
   kiln_argument_t arguments[] = {kiln_arg_u32(7), kiln_arg_u64(9)};
   assert_null(kiln_launch_set_all(launch, arguments, 2));
   assert_null(kiln_launch_run(launch, w->in.stream));
@@ -1008,15 +1008,15 @@ static void test_old_drivers(void** state) {
   assert_null(kiln_event_create(w->in.device, NULL, &event));
   const kiln_status_code_t code = KILN_STATUS_INCOMPATIBLE;
   w->with.completion_event = event;
-  refused(w, code, "`completion_event` needs a driver of CUDA 12.3");
+  refused(w, code, "`completion_event` needs a driver for CUDA 12.3");
   w->with.given = KILN_LAUNCH_GIVEN_CARVEOUT;
-  refused(w, code, "`carveout` needs a driver of CUDA 12.5");
+  refused(w, code, "`carveout` needs a driver for CUDA 12.5");
   w->with.cluster[0] = w->with.preferred_cluster[0] = 1;
-  refused(w, code, "`preferred_cluster` needs a driver of CUDA 12.8");
+  refused(w, code, "`preferred_cluster` needs a driver for CUDA 12.8");
   w->with.nvlink_centric = KILN_SWITCH_ON;
-  refused(w, code, "`nvlink_centric` needs a driver of CUDA 13.0");
+  refused(w, code, "`nvlink_centric` needs a driver for CUDA 13.0");
   w->with.shared_mode = KILN_SHARED_MODE_PORTABLE;
-  refused(w, code, "that of \"cuda:0\" is of 12.0");
+  refused(w, code, "that of \"cuda:0\" is for 12.0");
   kiln_event_release(event);
   close_world(w);
 }

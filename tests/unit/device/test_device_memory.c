@@ -429,7 +429,7 @@ static void test_pinned_and_managed(void** state) {
     assert_null(kiln_buffer_read(buffer, 16, sizeof(back), back));
     assert_int_equal(back[3], 9);
     assert_says(kiln_buffer_set_stream(buffer, world->stream),
-                KILN_STATUS_INVALID_STATE, "order of a");
+                KILN_STATUS_INVALID_STATE, "stream order");
     kiln_buffer_release(buffer);
   }
   kiln_buffer_t* none = NULL;
@@ -537,7 +537,8 @@ static void test_the_stream_of_a_thread(void** state) {
   kiln_buffer_release(buffer[2]);
   assert_int_equal(atomic_load(&seen.plain_frees), 1);
   assert_says(kiln_transient_create(own, NULL, &store),
-              KILN_STATUS_INVALID_ARGUMENT, "another stream on another thread");
+              KILN_STATUS_INVALID_ARGUMENT,
+              "a different stream on each thread");
   assert_null(store);
   kiln_stream_release(own);
   device_world_close(world);
@@ -599,7 +600,7 @@ static void test_foreign_memory(void** state) {
   // A failure has taken nothing.
   uint64_t plain = (uint64_t)(uintptr_t)&local;
   assert_says(kiln_buffer_adopt(world->device, plain, 4, &owner, &view),
-              KILN_STATUS_INVALID_ARGUMENT, "knows no memory");
+              KILN_STATUS_INVALID_ARGUMENT, "does not know the memory");
   assert_null(view);
   assert_says(kiln_buffer_adopt(world->device, at, 64 * MIB, &owner, &view),
               KILN_STATUS_OUT_OF_RANGE, "fewer than");
@@ -678,7 +679,7 @@ static void test_blocks_come_back(void** state) {
   assert_ptr_not_equal(a, b);
   assert_true(kiln_buffer_address(a) != kiln_buffer_address(b));
   assert_says(kiln_buffer_set_stream(a, world->stream),
-              KILN_STATUS_INVALID_STATE, "of its own");
+              KILN_STATUS_INVALID_STATE, "stream order");
   kiln_buffer_release(a);
   kiln_buffer_release(b);
   assert_int_equal(stats_of(store).hits, 513);

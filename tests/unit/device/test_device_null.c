@@ -281,7 +281,8 @@ static void test_ptx_that_is_too_new(void** state) {
   assert_says(
       kiln_module_load(world->in.device, ptx(), &options, &log, &module),
       KILN_STATUS_INCOMPATIBLE,
-      "\"new.ptx\": it is PTX 8.0 and the driver of \"cuda:0\" is CUDA 13.0");
+      "\"new.ptx\": it is PTX 8.0 and the driver of \"cuda:0\" is for CUDA "
+      "13.0");
   assert_null(module);
   assert_string_equal(kiln_load_log_text(log), "");
   kiln_load_log_release(log);
@@ -328,9 +329,9 @@ static void test_arguments_are_checked(void** state) {
   a[0] = kiln_arg_u32(1);
   assert_says(launch(world, a, 3), bad, "of 4 bytes");
   a[0] = kiln_arg_bytes(NULL, 8);
-  assert_says(launch(world, a, 3), bad, "not there");
+  assert_says(launch(world, a, 3), bad, "NULL address");
   a[0].kind = 77;
-  assert_says(launch(world, a, 3), bad, "no kind");
+  assert_says(launch(world, a, 3), bad, "unknown kind");
   // What fits all the same.
   a[0] = kiln_arg_pointer(0);
   uint32_t bits = 0x3f800000;

@@ -174,7 +174,7 @@ static void test_what_is_refused(void** state) {
   assert_ok(kiln_runtime_create(&options, &other));
   assert_ok(kiln_runtime_open_device(other, "soft:1", &foreign));
   assert_says(kiln_peer_create(world->device[0], foreign, &access), bad,
-              "another driver");
+              "a different driver");
   kiln_device_release(foreign);
   kiln_runtime_release(other);
 }

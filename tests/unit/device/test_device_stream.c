@@ -339,7 +339,7 @@ static void test_a_stream_of_another_context(void** state) {
   kiln_owner_t owner = {release_keeper, &keeper};
   kiln_stream_t* stream = NULL;
   assert_says(kiln_stream_adopt(world->device, keeper.stream, &owner, &stream),
-              KILN_STATUS_INVALID_ARGUMENT, "is of the context");
+              KILN_STATUS_INVALID_ARGUMENT, "belongs to the context");
   assert_null(stream);
   assert_int_equal(keeper.released, 0);
   assert_null(kiln_stream_adopt(world->other, keeper.stream, &owner, &stream));
@@ -428,7 +428,7 @@ static void test_a_context_of_another_gpu(void** state) {
   KILNI_CUDA_SET(&table, cuCtxGetDevice, on_another_gpu);
   kiln_device_t* device = open_on(&table, &world->in.allocator, "cuda:0");
   assert_says(kiln_device_adopt(device, host_context(), NULL, &guest),
-              KILN_STATUS_INVALID_ARGUMENT, "is of GPU 1");
+              KILN_STATUS_INVALID_ARGUMENT, "belongs to GPU 1");
   assert_null(guest);
   kiln_device_release(device);
 }
@@ -503,9 +503,9 @@ static void test_other_drivers_are_apart(void** state) {
   kiln_event_t* event = NULL;
   assert_null(kiln_event_create(device, NULL, &event));
   assert_says(kiln_stream_wait_stream(near_one, far),
-              KILN_STATUS_INVALID_ARGUMENT, "another driver");
+              KILN_STATUS_INVALID_ARGUMENT, "a different driver");
   assert_says(kiln_stream_wait_event(near_one, event),
-              KILN_STATUS_INVALID_ARGUMENT, "another driver");
+              KILN_STATUS_INVALID_ARGUMENT, "a different driver");
   kiln_event_release(event);
   kiln_stream_release(near_one);
   kiln_stream_release(far);
@@ -620,9 +620,9 @@ static void test_a_context_that_cannot_be_put_back(void** state) {
         : i == 1 ? kiln_event_create(world->device, NULL, &event)
                  : kiln_buffer_create(world->device, 64, NULL, &buffer);
     assert_says(status, KILN_STATUS_INVALID_STATE,
-                i == 0   ? "what cuStreamCreate had made is destroyed again"
-                : i == 1 ? "what cuEventCreate had made is destroyed again"
-                         : "what cuMemAlloc had made is destroyed again");
+                i == 0   ? "what cuStreamCreate had made has been destroyed"
+                : i == 1 ? "what cuEventCreate had made has been destroyed"
+                         : "what cuMemAlloc had made has been destroyed");
     // What could not be put back is not tried again, and nothing is left.
     assert_ptr_equal(driver_books_current(), ours);
     world->in.table.cuCtxSetCurrent(foreign());
@@ -657,8 +657,8 @@ static void test_both_ways_fail(void** state) {
   char text[4096];
   kiln_status_format(status, sizeof(text), text, NULL);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_DEVICE_OUT_OF_MEMORY);
-  assert_non_null(strstr(text, "the caller's context was not put back"));
-  assert_null(strstr(text, "destroyed again"));
+  assert_non_null(strstr(text, "the caller's context was not restored"));
+  assert_null(strstr(text, "has been destroyed"));
   kiln_status_free(status);
   assert_null(stream);
   world->in.table.cuCtxSetCurrent(foreign());
@@ -713,7 +713,7 @@ static void test_a_mode_that_does_not_change(void** state) {
   world->in.table.cuThreadExchangeStreamCaptureMode(&mode);
   driver_books_fail_exchange(2);
   assert_says(kiln_buffer_create(world->device, 64, NULL, &buffer),
-              KILN_STATUS_INVALID_STATE, "had made is destroyed again");
+              KILN_STATUS_INVALID_STATE, "had made has been destroyed");
   assert_null(buffer);
   // The context went back all the same.
   assert_ptr_equal(driver_books_current(), foreign());
@@ -828,7 +828,7 @@ static void test_a_pool_whose_driver_fails(void** state) {
   kiln_cu_stream_t stream = NULL;
   driver_books_fail_switch(2);
   assert_says(kilni_device_event_acquire(world->device, false, &event),
-              KILN_STATUS_INVALID_STATE, "destroyed again");
+              KILN_STATUS_INVALID_STATE, "has been destroyed");
   world->in.table.cuCtxSetCurrent(foreign());
   driver_books_fail_switch(1);
   assert_says(kilni_device_stream_acquire(world->device, &stream),

@@ -340,7 +340,7 @@ static void test_limits_of_mipmaps(void** state) {
   kiln_mipmap_t* mipmap = (kiln_mipmap_t*)world;
   kiln_array_options_t options = sides(16, 4, 0);
   assert_says(kiln_mipmap_create(world->device, &options, 6, &mipmap),
-              KILN_STATUS_LIMIT_EXCEEDED, "down to one texel after 5");
+              KILN_STATUS_LIMIT_EXCEEDED, "reaches one texel after 5");
   assert_null(mipmap);
   options = sides(32721, 0, 0);
   assert_says(kiln_mipmap_create(world->device, &options, 1, &mipmap),

@@ -192,7 +192,7 @@ static void test_start_fails(void** state) {
   for (int left = 0; left < 7; left++) {
     atomic_store(&g_starts_left, left);
     assert_says(kilni_dispatch_crew_start(kit.crew), KILN_STATUS_LIMIT_EXCEEDED,
-                "7 threads that copy");
+                "7 copy threads");
     assert_int_equal(kilni_dispatch_crew_running(kit.crew), 0);
     assert_true(copies(kit.crew, to + 1, from, 100000));
   }

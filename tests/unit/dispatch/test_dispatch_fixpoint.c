@@ -178,7 +178,7 @@ static void test_refused(void** state) {
   s = begin(&b, KILN_FIXPOINT_COOPERATIVE);
   const kiln_binding_t counted[] = {bindings[0], bindings[2], kiln_bind_u32(1)};
   assert_null(kiln_sequence_add_dispatch(s, count, counted, 3, &options, NULL));
-  refused(s, "how many blocks");
+  refused(s, "number of blocks");
   // All of that is no hindrance to a WHILE node.
   s = begin(&b, KILN_FIXPOINT_AUTO);
   assert_null(kiln_sequence_add_dispatch(s, sparse, bindings, 3, NULL, NULL));

@@ -389,7 +389,7 @@ static void test_wrong_bindings(void** state) {
   memset(&zero, 0, sizeof(zero));
   kiln_binding_t bindings[3] = {right[0], zero, right[2]};
   assert_says(kiln_pipeline_dispatch(pipeline, NULL, bindings, 3, NULL, NULL),
-              KILN_STATUS_INVALID_ARGUMENT, "no binding");
+              KILN_STATUS_INVALID_ARGUMENT, "a binding of an unknown kind");
   kiln_stream_t* stream = NULL;
   assert_null(kiln_stream_create(other.device, NULL, &stream));
   assert_says(kiln_pipeline_dispatch(pipeline, stream, right, 3, NULL, NULL),
@@ -768,7 +768,7 @@ static void test_time_limit(void** state) {
   assert_null(
       kiln_pipeline_dispatch(pipeline, NULL, bindings, 2, &options, &pending));
   assert_says(kiln_pending_query(pending, &ready), KILN_STATUS_DEVICE_LOST,
-              "\"slow\" had not ended");
+              "\"slow\" had not finished");
   assert_true(ready);
   kiln_status_t status = kiln_pending_wait(pending, KILN_PENDING_FOREVER);
   assert_int_equal(kiln_status_code(status), KILN_STATUS_DEVICE_LOST);

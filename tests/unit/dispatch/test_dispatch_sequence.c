@@ -172,7 +172,7 @@ static void test_order_of_calls(void** state) {
     assert_null(kiln_sequence_begin_loop(s, 1, NULL));
   }
   assert_says(kiln_sequence_begin_loop(s, 1, NULL), KILN_STATUS_LIMIT_EXCEEDED,
-              "17 bodies");
+              "nested 17 deep");
   kiln_sequence_release(s);
   // An empty one does nothing.
   s = begin(&kit);
@@ -189,7 +189,7 @@ static void test_order_of_calls(void** state) {
 static void finish_says(kiln_sequence_t* s, kiln_status_code_t code,
                         const char* word) {
   kiln_status_t status = kiln_sequence_finish(s);
-  assert_non_null(strstr(kiln_status_fix(status), "record the sequence anew"));
+  assert_non_null(strstr(kiln_status_fix(status), "record the sequence again"));
   assert_int_equal(kiln_status_code(status), code);
   char text[2048];
   kiln_status_format(status, sizeof(text), text, NULL);
@@ -198,7 +198,7 @@ static void finish_says(kiln_sequence_t* s, kiln_status_code_t code,
   assert_non_null(strstr(text, "Fix:"));
   kiln_status_free(status);
   status = kiln_sequence_finish(s);
-  assert_non_null(strstr(kiln_status_fix(status), "record it anew"));
+  assert_non_null(strstr(kiln_status_fix(status), "record it again"));
   assert_says(status, KILN_STATUS_INVALID_STATE, "could not be finished");
   kiln_sequence_release(s);
 }
@@ -252,7 +252,7 @@ static void test_wrong_steps(void** state) {
         break;
       case 6:
         assert_null(kiln_sequence_add_fill(s, &odd, 0, 4, NULL));
-        finish_says(s, KILN_STATUS_INVALID_ARGUMENT, "no whole values");
+        finish_says(s, KILN_STATUS_INVALID_ARGUMENT, "not whole values");
         break;
       case 7:
         assert_null(kiln_sequence_add_fill(s, &number, 0, 4, NULL));
@@ -481,7 +481,7 @@ static void test_changes(void** state) {
   assert_says(kiln_replay_rebind(replay, 1, 1, &bad),
               KILN_STATUS_INVALID_ARGUMENT, "step 1 of \"list\"");
   assert_says(kiln_replay_rebind(replay, 9, 1, &bad),
-              KILN_STATUS_INVALID_ARGUMENT, "no dispatch");
+              KILN_STATUS_INVALID_ARGUMENT, "not a dispatch");
   // The sequence has kept its own.
   assert_null(kiln_sequence_run(s, NULL, NULL));  // y 8x, z 34x
   dispatch_kit_fetch(&kit, rz, sizeof(z), z);

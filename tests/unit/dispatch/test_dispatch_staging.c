@@ -284,11 +284,11 @@ static void test_no_threads(void** state) {
   assert_null(kiln_dispatcher_synchronize(kit.dispatcher));
   atomic_store(&g_no_threads, true);
   assert_says(kiln_resident_upload(kit.dispatcher, NULL, r, 0, CHUNK, from),
-              KILN_STATUS_LIMIT_EXCEEDED, "4 threads that copy");
+              KILN_STATUS_LIMIT_EXCEEDED, "4 copy threads");
   assert_says(kiln_resident_download(kit.dispatcher, NULL, r, 0, CHUNK, to),
               KILN_STATUS_LIMIT_EXCEEDED, "copy_threads");
   assert_says(kiln_dispatcher_warm(kit.dispatcher), KILN_STATUS_LIMIT_EXCEEDED,
-              "4 threads that copy");
+              "4 copy threads");
   atomic_store(&g_no_threads, false);
   assert_int_equal(counts_of(&kit).copy_threads, 0);
   assert_int_equal(to[0], 0);

@@ -380,7 +380,7 @@ static void test_format_refused(void** state) {
   for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); i++) {
     labels[0].name = kNames[i];
     assert_says(kiln_telemetry_format(&t, &format, 0, NULL, NULL),
-                KILN_STATUS_INVALID_ARGUMENT, "as a label");
+                KILN_STATUS_INVALID_ARGUMENT, "as a telemetry label");
   }
   labels[0].name = "a";
   labels[1] = labels[0];

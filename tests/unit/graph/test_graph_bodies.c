@@ -247,7 +247,7 @@ static void test_a_fork_after_the_end(void** state) {
       assert_null(kiln_graph_builder_end(made));
     } else if (thrown == 1) {
       kiln_status_t status = kiln_graph_builder_end(made);
-      assert_says(status, KILN_STATUS_INVALID_STATE, "thrown");
+      assert_says(status, KILN_STATUS_INVALID_STATE, "discarded");
     } else {
       assert_null(kiln_graph_builder_close(made));
     }

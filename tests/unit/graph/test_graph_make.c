@@ -182,7 +182,7 @@ static void test_refused_copies(void** state) {
   copy.to.row_bytes = UINT64_MAX / 2;
   copy.rows = 5;
   refused(graph, kiln_graph_work_copy(copy), KILN_STATUS_INVALID_ARGUMENT,
-          "more than can be");
+          "overflows");
   copy.to.buffer = NULL;
   refused(graph, kiln_graph_work_copy(copy), KILN_STATUS_INVALID_ARGUMENT,
           "one of a buffer, an array and host memory");
@@ -227,8 +227,7 @@ static void test_refused_work(void** state) {
           "1, 2 or 4");
   refused(graph, kiln_graph_work_fill(kit.buffer, 2, 1, 0, 4), bad,
           "multiples");
-  refused(graph, kiln_graph_work_fill(kit.buffer, 0, 0, 0, 4), bad,
-          "no values");
+  refused(graph, kiln_graph_work_fill(kit.buffer, 0, 0, 0, 4), bad, "0 values");
   refused(graph, kiln_graph_work_fill(NULL, 0, 1, 0, 4), bad,
           "without a buffer");
   refused(graph, kiln_graph_work_fill(kit.buffer, 0, 1025, 0, 4),
@@ -237,13 +236,13 @@ static void test_refused_work(void** state) {
   kiln_graph_work_t host = kiln_graph_work_host(nothing, NULL);
   host.as.host.copied_bytes = 4;
   refused(graph, host, bad, "copies bytes from NULL");
-  refused(graph, kiln_graph_work_record(NULL), bad, "no event");
+  refused(graph, kiln_graph_work_record(NULL), bad, "without an event");
   refused(graph, kiln_graph_work_child(NULL), bad, "without a graph");
   refused(graph, kiln_graph_work_child(graph), bad, "a node of itself");
   refused(graph, kiln_graph_work_allocate(0), bad, "0 bytes");
   refused(graph, kiln_graph_work_free(0), bad, "address 0");
   refused(graph, kiln_graph_work_launch(NULL), bad, "launch");
-  refused(graph, kiln_graph_work_memory_ops(NULL, 1), bad, "1 to 256");
+  refused(graph, kiln_graph_work_memory_ops(NULL, 1), bad, "1 and 256");
   kiln_graph_memory_op_t op = {kit.buffer, 4, 5, KILN_GRAPH_WAIT_AND, 8};
   refused(graph, kiln_graph_work_memory_ops(&op, 1), bad, "memory operation");
   op.offset = 4096;
@@ -251,7 +250,7 @@ static void test_refused_work(void** state) {
           "memory operation");
   kiln_graph_work_t unknown = kiln_graph_work_empty();
   unknown.kind = 99;
-  refused(graph, unknown, bad, "no kind that is known");
+  refused(graph, unknown, bad, "an unknown kind");
   kiln_graph_release(graph);
 }
 
@@ -270,7 +269,7 @@ static void test_refused_launches(void** state) {
   config.attributes = &attributes;
   assert_null(kiln_launch_create(kit.none, &config, &launch));
   refused(graph, kiln_graph_work_launch(launch), KILN_STATUS_INVALID_ARGUMENT,
-          "no launch attribute `overlap`");
+          "the launch attribute `overlap`");
   kiln_launch_release(launch);
   kiln_graph_release(graph);
 }
@@ -292,14 +291,14 @@ static void test_attributes(void** state) {
   kiln_graph_node_t* node = graph_kit_add(graph, NULL, with);
   assert_null(kiln_graph_node_set(node, &with));
   REFUSED(kiln_graph_node_set(node, &without), INVALID_ARGUMENT,
-          "other attributes than the kernel node \"0\"");
+          "attributes that differ from those of the kernel node \"0\"");
   node = graph_kit_add(graph, NULL, without);
   REFUSED(kiln_graph_node_set(node, &with), INVALID_ARGUMENT,
-          "other attributes");
+          "attributes that differ");
   kiln_graph_exec_t* exec = NULL;
   assert_null(kiln_graph_exec_create(graph, NULL, &exec));
   REFUSED(kiln_graph_exec_set(exec, node, &with), INVALID_ARGUMENT,
-          "other attributes");
+          "attributes that differ");
   assert_null(kiln_graph_exec_set(exec, node, &without));
   kiln_graph_exec_release(exec);
   kiln_launch_release(launch);
@@ -571,7 +570,7 @@ static void test_kinds_stay(void** state) {
       graph_kit_add(graph, NULL, kiln_graph_work_fill(kit.buffer, 0, 1, 0, 4));
   kiln_graph_work_t work = kiln_graph_work_empty();
   REFUSED(kiln_graph_node_set(node, &work), INVALID_ARGUMENT,
-          "what the empty node \"0\" does cannot change");
+          "the work of the empty node \"0\" cannot be changed");
   REFUSED(kiln_graph_node_set(fill, &work), INVALID_ARGUMENT,
           "the fill node \"1\" cannot become an empty node");
   kiln_graph_release(graph);
@@ -596,7 +595,7 @@ static void test_views(void** state) {
   assert_ptr_equal(kiln_graph_inside(view), node);
   assert_null(kiln_graph_inside(graph));
   REFUSED(kiln_graph_node_inner(node, 1, &again), INVALID_ARGUMENT,
-          "no graph 1 inside");
+          "no known inner graph 1");
   assert_null(again);
   kiln_graph_node_t* inner =
       graph_kit_add(view, NULL, kiln_graph_work_launch(kit.launch));
@@ -639,7 +638,7 @@ static void test_options(void** state) {
   kiln_graph_exec_release(exec);
   options.device_launch = KILN_SWITCH_ON;
   REFUSED(kiln_graph_exec_create(graph, &options, &exec), INVALID_ARGUMENT,
-          "do not go together");
+          "exclude each other");
   assert_null(exec);
   kiln_graph_release(graph);
 }
@@ -656,13 +655,13 @@ static void test_exec_refuses(void** state) {
   assert_null(kiln_graph_exec_create(graph, NULL, &exec));
   kiln_graph_work_t work = kiln_graph_work_empty();
   REFUSED(kiln_graph_exec_set(exec, empty, &work), INVALID_ARGUMENT,
-          "cannot change");
+          "cannot be changed");
   REFUSED(kiln_graph_exec_enable(exec, empty, false), INVALID_ARGUMENT,
           "the empty node \"0\" cannot be switched off");
   work = kiln_graph_work_fill(kit.buffer, 0, 1, 0, 4);
   work.as.fill.rows = 2;
   REFUSED(kiln_graph_exec_set(exec, fill, &work), INVALID_ARGUMENT,
-          "one dimension only");
+          "one-dimensional work only");
   assert_null(kiln_graph_exec_enable(exec, fill, false));
   kiln_graph_exec_release(exec);
   kiln_graph_release(graph);

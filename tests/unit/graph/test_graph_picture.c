@@ -117,7 +117,7 @@ static void test_refusals(void** state) {
   kiln_graph_t* graph = NULL;
   assert_null(kiln_graph_create(kit.device, &graph));
   REFUSED(kiln_graph_draw(graph, NULL, refuse, NULL), IO_ERROR,
-          "the writer took not all");
+          "the writer did not accept all");
   WRONG(kiln_graph_draw(NULL, NULL, take, NULL), INVALID_ARGUMENT, "graph");
   WRONG(kiln_graph_draw(graph, NULL, NULL, NULL), INVALID_ARGUMENT, "write");
   kiln_graph_draw_options_t how = kiln_graph_draw_options_default();

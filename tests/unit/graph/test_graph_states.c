@@ -451,12 +451,12 @@ static void test_arguments(void** state) {
               KILN_STATUS_INVALID_ARGUMENT, "a join of 1 builders");
   kiln_graph_builder_t* twice[] = {s.one, s.one};
   assert_says(kiln_graph_builder_join(twice, 2, NULL),
-              KILN_STATUS_INVALID_ARGUMENT, "is there twice");
+              KILN_STATUS_INVALID_ARGUMENT, "is given twice");
   subject_t other;
   bring(&other, P, KILN_GRAPH_BUILDER_CAPTURING);
   twice[1] = other.one;
   assert_says(kiln_graph_builder_join(twice, 2, NULL),
-              KILN_STATUS_INVALID_ARGUMENT, "of another capture");
+              KILN_STATUS_INVALID_ARGUMENT, "of a different capture");
   take_away(&other);
   take_away(&s);
 }
@@ -494,12 +494,12 @@ static void test_invalidated_meanwhile(void** state) {
     invalidate(s.one);
     bool building = true;
     assert_says(kiln_graph_builder_is_building(s.one, &building),
-                KILN_STATUS_INVALID_STATE, "invalidated the capture");
+                KILN_STATUS_INVALID_STATE, "capture was invalidated");
     assert_false(building);
     assert_int_equal(kiln_graph_builder_state(s.one),
                      KILN_GRAPH_BUILDER_CAPTURING);
     assert_says(kiln_graph_builder_end(s.one), KILN_STATUS_INVALID_STATE,
-                "thrown its graph away");
+                "discarded its graph");
     assert_says(kiln_graph_builder_end(s.one), KILN_STATUS_INVALID_STATE, INV);
     invalid = false;
     take_away(&s);
@@ -516,7 +516,7 @@ static void test_an_invalidated_body(void** state) {
   uint64_t nth = 0;
   kilni_table_cuda_fault_arm(&kit.table, nth, KILNI_FAULT_ONCE, 0);
   assert_says(kiln_graph_builder_end(s.one), KILN_STATUS_INVALID_STATE,
-              "because drivers crash");
+              "that crashes drivers");
   // It was asked for its status, and nothing was called behind that.
   assert_int_equal(kilni_table_cuda_fault_disarm(&kit.table), 1);
   assert_int_equal(kiln_graph_builder_state(s.one),

@@ -208,7 +208,7 @@ static void release_case(uint32_t which, uint32_t mode) {
   if (runs) {
     assert_null(visit.status);
   } else if (keeps_to_threads(which, mode)) {
-    must_refuse(visit.status, "another thread than began the capture");
+    must_refuse(visit.status, "not on the thread that began the capture");
   } else {
     must_refuse(visit.status, "takes no work");
   }
@@ -355,7 +355,7 @@ static void test_a_thread_that_has_ended(void** state) {
   kiln_graph_builder_release(visit.builder);
   for (int i = 0; i < 2; i++) {
     must_refuse(kiln_launch_run(kit.launch, visit.stream),
-                "another thread than began the capture");
+                "not on the thread that began the capture");
   }
   kiln_stream_release(visit.stream);
   must_run(kit.stream);

@@ -63,7 +63,7 @@ static void test_memory_that_is_not_freed(void** state) {
   launch(exec);
   for (int i = 0; i < 2; i++) {
     assert_says(kiln_graph_exec_launch(exec, kit.stream),
-                KILN_STATUS_INVALID_ARGUMENT, "not freed yet");
+                KILN_STATUS_INVALID_ARGUMENT, "has not been freed");
   }
   assert_null(kiln_graph_create(kit.device, &frees));
   add(frees, kiln_graph_work_free(address), "give");
@@ -224,20 +224,20 @@ static void test_edges_that_are_refused(void** state) {
                                kiln_graph_edge(a, b)};
   const kiln_status_code_t bad = KILN_STATUS_INVALID_ARGUMENT;
   assert_says(kiln_graph_connect(plain, edges, 3), bad,
-              "edge 2: \"b\" waits for \"a\" already");
+              "edge 2: \"b\" already waits for \"a\"");
   assert_null(kiln_graph_connect(plain, edges, 1));
   assert_says(kiln_graph_connect(plain, edges, 2), bad,
-              "edge 0: \"b\" waits for \"a\" already");
+              "edge 0: \"b\" already waits for \"a\"");
   assert_says(kiln_graph_disconnect(plain, edges, 2), bad,
               "edge 1: \"c\" does not wait for \"b\"");
   assert_null(kiln_graph_disconnect(plain, edges, 1));
   kiln_graph_node_t* twice[] = {a, b, a};
   kiln_graph_work_t work = kiln_graph_work_empty();
   assert_says(kiln_graph_add(plain, twice, 3, &work, NULL), bad,
-              "`after[2]`, the empty node \"a\", is `after[0]` too");
+              "`after[2]`, the empty node \"a\", is also `after[0]`");
   work = kiln_graph_work_launch(kit.launch);
   assert_says(kiln_graph_add(plain, twice, 3, &work, NULL), bad,
-              "is `after[0]` too");
+              "is also `after[0]`");
   kiln_graph_release(plain);
   // Of memory a driver takes no edge away.
   kiln_graph_work_t give = kiln_graph_work_free(address);

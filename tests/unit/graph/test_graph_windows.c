@@ -204,7 +204,7 @@ static void test_an_invalidated_end_destroys_nothing(void** state) {
   (void)state;
   begin();
   plan.end = true;
-  failed(kiln_graph_builder_end(builder), "thrown its graph away");
+  failed(kiln_graph_builder_end(builder), "discarded its graph");
   must_be(KILN_GRAPH_BUILDER_INVALIDATED);
   kiln_graph_builder_release(builder);
   builder = NULL;
@@ -413,7 +413,7 @@ static void test_data_goes_with_a_thrown_away_capture(void** state) {
   assert_null(kiln_graph_builder_call_host(builder, &host));
   plan.tail = false;
   plan.end = true;
-  failed(kiln_graph_builder_end(builder), "thrown");
+  failed(kiln_graph_builder_end(builder), "discarded");
   assert_int_equal(kit.told, 1);
 }
 

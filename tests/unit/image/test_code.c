@@ -171,7 +171,7 @@ static void elf_files_of_other_kinds_are_named(void** state) {
     const char* says;
   } kRows[] = {{20, "(64 bits, little-endian, machine 62 (x86-64))"},
                {19, "(64 bits, little-endian)"},
-               {5, "begins like no format"}};
+               {5, "does not begin like any format"}};
   for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
     kiln_bytes_view_t bytes = elf(space, 2, 62);
     kiln_code_t* code = NULL;

@@ -172,7 +172,7 @@ static void each_index_is_checked(void** state) {
       {".symtab", 64 + 24 + 4, 1, 0x56, "is of type 86"},
       {".strtab", 4, 4, 1, "cannot be of type 1"},
       {".shstrtab", 4, 4, 7, "cannot be of type 7"},
-      {".text.", 24, 8, 1 << 20, "is to be"},
+      {".text.", 24, 8, 1 << 20, "would be"},
       {".text.", 44, 4, 0xffff, "is the code of symbol 65535"},
       {".text.", 48, 8, 0xff00, "is aligned to 65280"},
       {".text.", 48, 8, 0, "is aligned to 0"},
@@ -210,9 +210,9 @@ static void each_field_of_the_head_is_checked(void** state) {
                {54, 2, 255, "segment headers of 255 bytes"},
                {58, 2, 65, "the file ends within its"},
                {60, 2, 0xff00, "the file ends within its"},
-               {60, 2, 0, "there are section headers, and none"},
-               {60, 2, 3, "no section holds the symbols"},
-               {62, 2, 0x700, "is to hold the names"}};
+               {60, 2, 0, "there are section headers, but their number is 0"},
+               {60, 2, 3, "no section contains the symbols"},
+               {62, 2, 0x700, "was to contain the names"}};
   for (size_t i = 0; i < sizeof(kRows) / sizeof(kRows[0]); i++) {
     read_relocatable();
     put(&file, kRows[i].at, kRows[i].bytes, kRows[i].value);
@@ -281,10 +281,10 @@ static void damage_that_may_be_harmless_is_a_doubt(void** state) {
 static void damage_that_does_harm_is_an_error(void** state) {
   (void)state;
   static const field_t kRows[] = {
-      {".symtab", 40, 4, 1000, "to be in section 1000"},
-      {".symtab", 4, 4, 7, "no section holds the symbols"},
-      {".strtab", 24, 8, 1 << 20, "is to be"},
-      {".text.", 24, 8, 1 << 20, "is to be"},
+      {".symtab", 40, 4, 1000, "would be in section 1000"},
+      {".symtab", 4, 4, 7, "no section contains the symbols"},
+      {".strtab", 24, 8, 1 << 20, "would be"},
+      {".text.", 24, 8, 1 << 20, "would be"},
       {".text.", 48, 8, 1 << 30, "is aligned to 1073741824"},
       {".debug_frame", 4, 4, 0x58, "relocates section"},
       {".rela.", 64 + 12, 4, 5000, "names symbol 5000"},
@@ -458,12 +458,12 @@ static void sections_of_a_host_object(void** state) {
     put(&file, header_of(&file, kNames[i]) + 40, 4, 0xffff);
     assert_null(check(&file));
     put(&file, header_of(&file, kNames[i]) + 24, 8, (uint64_t)1 << 40);
-    expect_bad(check(&file), "is to be");
+    expect_bad(check(&file), "would be");
   }
   // nvlink finds no device code in either.
   read_file(&file, "host_rdc.object");
   put(&file, (size_t)number(&file, 40, 8) + 24, 8, (uint64_t)1 << 40);
-  expect_bad(check(&file), "is to be");
+  expect_bad(check(&file), "would be");
   read_file(&file, "host_rdc.object");
   put(&file, 32, 8, (uint64_t)1 << 40);
   expect_bad(check(&file), "within its segments");

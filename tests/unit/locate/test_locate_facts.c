@@ -488,7 +488,7 @@ static void test_records_that_own_nothing(void** state) {
   assert_int_equal(facts->pin_count, 0);
   assert_true(
       has_problem(facts, "nvidia_cuda_nvrtc-13.0.88", "3 of its lines"));
-  assert_true(has_problem(facts, "nvidia_pipe", "no ordinary file"));
+  assert_true(has_problem(facts, "nvidia_pipe", "not a regular file"));
   assert_true(has_problem(facts, "nvidia_empty", "No such file"));
   // A RECORD that is asked first by name and then with all others is named
   // once.
@@ -522,7 +522,7 @@ static void test_odd_names(void** state) {
   assert_non_null(facts->owner);
   assert_string_equal(facts->owner->name, "other");
   assert_string_equal(facts->owner->row, "a\nb/y,z.so");
-  assert_true(has_problem(facts, "y,z.so", "is no ELF file"));
+  assert_true(has_problem(facts, "y,z.so", "is not an ELF file"));
   facts = read_in(reader, world, VERIFY, LIB, NULL,
                   "env/site-packages/a\nb/lib\"x\".so", NULL);
   assert_string_equal(facts->soname, "libx.so");
@@ -642,7 +642,7 @@ static void test_targets_that_differ(void** state) {
   const kilni_locate_facts_t* facts = read_in(
       reader, world, CHEAP, LIB, "cudart", "kit/lib/libcudart.so.13", "kit");
   assert_int_equal(facts->header.line, 0);
-  assert_true(has_problem(facts, "kit", "two lines"));
+  assert_true(has_problem(facts, "kit", "two releases"));
   kilni_locate_reader_release(reader);
 }
 
@@ -733,14 +733,14 @@ static void test_broken_libraries(void** state) {
   kilni_locate_reader_t* reader = new_reader(world);
   const kilni_locate_facts_t* facts = read_in(
       reader, world, CHEAP, LIB, "cudart", "kit/lib/libcudart.so.13", "kit");
-  assert_true(has_problem(facts, "libcudart.so.13", "broken ELF file"));
+  assert_true(has_problem(facts, "libcudart.so.13", "damaged ELF file"));
   assert_int_equal(facts->header.line, 13000);  // the rest is still told
   facts =
       read_in(reader, world, CHEAP, LIB, NULL, "kit/lib/libempty.so.1", "kit");
-  assert_true(has_problem(facts, "libempty", "is no ELF file"));
+  assert_true(has_problem(facts, "libempty", "is not an ELF file"));
   facts =
       read_in(reader, world, CHEAP, LIB, NULL, "kit/lib/libfolder.so.1", "kit");
-  assert_true(has_problem(facts, "libfolder", "no ordinary file"));
+  assert_true(has_problem(facts, "libfolder", "not a regular file"));
   const kilni_locate_facts_t* none;
   kilni_locate_facts_query_t query = {.path = "/nowhere/libx.so"};
   kiln_status_t status = kilni_locate_facts_read(reader, &query, CHEAP, &none);

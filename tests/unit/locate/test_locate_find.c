@@ -293,7 +293,7 @@ static void two_variables(void** state) {
     if (rows[i].warnings > 0) {
       const char* text = kiln_locate_item_warning(item, 0);
       assert_non_null(strstr(text, world_path(world, rows[i].home)));
-      assert_non_null(strstr(text, "CUDA_PATH counts"));
+      assert_non_null(strstr(text, "CUDA_PATH takes precedence"));
       assert_null(kiln_locate_item_warning(item, 1));
     }
     kiln_locate_item_release(item);

@@ -322,7 +322,7 @@ static void records_that_are_wrong(void** state) {
   assert_true(facts->problem_count >= 1);
   bool said = false;
   for (uint32_t i = 0; i < facts->problem_count; i++) {
-    said = said || strstr(facts->problems[i].why, "status does not have");
+    said = said || strstr(facts->problems[i].why, "status does not list");
   }
   assert_true(said);
   kilni_locate_reader_release(reader);

@@ -180,7 +180,7 @@ static void files_are_what_their_record_says(void** state) {
     const char* why;  // NULL: it is taken
   } rows[] = {{"sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0", NULL},
               {"sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa1",
-               "not what its RECORD says"},
+               "does not match its RECORD"},
               {"", "no SHA-256"},
               {NULL, "no RECORD names it"}};
   world_text(world, FILE_OF_WHEEL, "abc");

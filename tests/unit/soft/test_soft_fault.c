@@ -139,7 +139,7 @@ static const row_t kRows[] = {
      "address 0x123456789000", "device memory"},
     {"", "st.global.u32 [%rd3+2], %r1;\nret;\n", 1,
      "misaligned store of 4 bytes, at byte 2 of a 36-byte allocation",
-     "no multiple of 4", "multiple of the 4 bytes"},
+     "not a multiple of 4", "multiple of the 4 bytes"},
     {".shared .align 4 .b8 box[16];\n",
      "mov.u32 %r5, box;\nst.shared.u32 [%r5+16], %r1;\nret;\n", 1,
      "out-of-bounds store of 4 bytes, 0 bytes past the block's shared memory "
@@ -190,8 +190,7 @@ static const row_t kRows[] = {
      "of warp 0 are not in the mask 0x00ff0000 that they give",
      "name the calling lane in its own mask"},
     {"", "mov.u32 %r5, 16;\nbarrier.sync %r5;\nret;\n", 1,
-     "barrier with a number or a count that no barrier has", NULL,
-     "barriers 0 to 15"},
+     "barrier with an invalid number or count", NULL, "barriers 0 to 15"},
     {".func down(.param .b32 n)\n{\n.reg .b32 %r<4>;\n"
      "ld.param.u32 %r1, [n];\nadd.u32 %r2, %r1, 1;\n{\n.param .b32 a;\n"
      "st.param.b32 [a], %r2;\ncall.uni down, (a);\n}\nret;\n}\n",
@@ -202,7 +201,7 @@ static const row_t kRows[] = {
     {"",
      "mov.u64 %rd5, 16;\nP: .callprototype _ ();\ncall %rd5, (), P;\n"
      "ret;\n",
-     1, "call through a pointer that is no function of its type", NULL,
+     1, "call through a pointer that is not a function of its type", NULL,
      "address in device code"},
 };
 

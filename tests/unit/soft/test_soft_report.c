@@ -532,7 +532,7 @@ static void test_freed_is_found(void** state) {
       assert_told("cuMemFreeAsync on stream 0x");
       assert_told(free_first ? "has freed it"
                              : "frees it without waiting for this");
-      assert_told(free_first ? "Fix: free the memory behind the work"
+      assert_told(free_first ? "Fix: free the memory after the work"
                              : "Fix: let the stream of the free wait");
     }
     close_device(&s.d);

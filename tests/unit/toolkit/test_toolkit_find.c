@@ -238,7 +238,7 @@ static void pins_of_the_meta_wheel(void** state) {  // case 15
     if (e->source != KILN_COMPAT_SOURCE_EXACT_PIN) continue;
     pin = true;
     assert_string_equal(
-        e->text, "cuda-toolkit 13.2.1 asks for nvidia-cuda-nvrtc==13.2.78.*");
+        e->text, "cuda-toolkit 13.2.1 requires nvidia-cuda-nvrtc==13.2.78.*");
   }
   assert_true(pin);
   assert_null(
