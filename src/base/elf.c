@@ -145,8 +145,9 @@ kiln_status_t kilni_base_elf_fetch_text(const kilni_base_elf_t* elf,
   if (left < size) size = (size_t)left;
   KILNI_RETURN_IF_ERROR(kilni_base_elf_fetch(elf, place, size, text));
   const char* end = size > 0 ? memchr(text, 0, size) : NULL;
-  if (end == NULL)
+  if (end == NULL) {
     return kilni_base_elf_broken(elf, "a name is not terminated");
+  }
   return kilni_base_strdup(
       elf->allocator, kilni_base_sv_make(text, (size_t)(end - text)), out_text);
 }

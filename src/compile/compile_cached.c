@@ -384,8 +384,9 @@ static const char* why_not_kept(const cached_t* cached,
   if (files->timed != NULL) return "it contains the time of its compilation: ";
   if (files->computed != NULL) return "an #include that a macro computes: ";
   *out_more = files->unclear;
-  if (files->unclear != NULL)
+  if (files->unclear != NULL) {
     return "a construct that only a preprocessor can read: ";
+  }
   *out_more = "";
   if (cached->too_much) return "it may include more files than are examined";
   if (used != cached->job->compiler) {
