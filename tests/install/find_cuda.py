@@ -86,7 +86,7 @@ CASES = {
         "kiln_find_cuda(REQUIRED COMPONENTS nvrtc cudnn)\n", None,
         "!lacks lib cudnn"),
     "unknown": ("kiln_find_cuda(REQUIRED COMPONENTS nvrtcc)\n", None,
-                "!the catalog has nothing called \"nvrtcc\""),
+                "!the catalog has no component \"nvrtcc\""),
     "version": (
         "kiln_find_cuda(REQUIRED COMPONENTS headers CTK_VERSION \"<13\")\n",
         None, "!<13"),
